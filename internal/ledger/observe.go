@@ -1,0 +1,107 @@
+package ledger
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Result says what an observation did.
+type Result uint8
+
+// Stale and Duplicate change nothing that anyone can see.
+const (
+	Applied Result = iota
+	Duplicate
+	Stale
+)
+
+// Weight says how much a change matters to others: whether it may wait for the
+// next write of the host or must be committed now.
+type Weight uint8
+
+const (
+	// WeightNone: nothing changed.
+	WeightNone Weight = iota
+	// WeightMinor changes free nothing and forbid nothing (a version moved on, a
+	// task began to stop and still holds). Where writes are counted they may wait
+	// for another change of the host, or for the sweep.
+	WeightMinor
+	// WeightMajor changes move capacity, or who may be placed.
+	WeightMajor
+)
+
+// Outcome is what one observation did to a host.
+type Outcome struct {
+	Result Result
+	Weight Weight
+	// Identity is true when the ids by which a host is looked up changed: its EC2
+	// instance or its cards.
+	Identity bool
+}
+
+// ObserveTask merges what was said of a task. Its shares' memory may be unknown;
+// its cards may be unknown. Facts that break a law are recorded all the same.
+func ObserveTask(h Host, t Task) (Host, Outcome) {
+	if t.Version != 0 {
+		t.At = time.Time{} // see Task.At: with a version, time must not decide
+	}
+	h, learned := learnCapacity(h, t.Capacity)
+	i, known := slices.BinarySearchFunc(h.Tasks, t.ARN, func(x Task, a string) int { return strings.Compare(x.ARN, a) })
+	if !known {
+		h.Tasks = slices.Insert(slices.Clone(h.Tasks), i, t)
+		h.Reservations = dropReservation(h.Reservations, t.StartedBy)
+		return h, Outcome{Result: Applied, Weight: WeightMajor}
+	}
+	old := h.Tasks[i]
+	revived := max(old.Revived, revivedBy(old, t), revivedBy(t, old))
+	switch c := t.compare(old); {
+	case c <= 0 && revived == old.Revived:
+		if c == 0 {
+			return h, Outcome{Result: Duplicate, Weight: learned}
+		}
+		return h, Outcome{Result: Stale, Weight: learned}
+	case c <= 0:
+		h.Tasks = slices.Clone(h.Tasks)
+		h.Tasks[i].Revived = revived
+		return h, Outcome{Result: Stale, Weight: WeightMinor}
+	}
+	t.Revived = revived
+	h.Tasks = slices.Clone(h.Tasks)
+	h.Tasks[i] = t
+	return h, Outcome{Result: Applied, Weight: max(learned, taskWeight(old, t))}
+}
+
+// revivedBy is the version of b if b claims life for a task that a says stopped.
+func revivedBy(a, b Task) int64 {
+	if a.Phase == PhaseStopped && b.Phase != PhaseStopped {
+		return b.Version
+	}
+	return 0
+}
+
+func taskWeight(old, now Task) Weight {
+	if (old.Phase == PhaseStopped) != (now.Phase == PhaseStopped) ||
+		old.Tier != now.Tier || !sameHolding(old.Shares, now.Shares) {
+		return WeightMajor
+	}
+	return WeightMinor
+}
+
+func sameHolding(a, b []TaskShare) bool {
+	return slices.EqualFunc(a, b, func(x, y TaskShare) bool {
+		return x.Container == y.Container && x.Need == y.Need && x.Sized == y.Sized &&
+			x.Memory == y.Memory && x.Compute == y.Compute &&
+			slices.Equal(x.GPUs, y.GPUs) && slices.Equal(x.Bad, y.Bad)
+	})
+}
+
+// learnCapacity notes who owns the instance, which events tell only through a
+// task's launch type. It is a fact for ever, so it needs no version.
+func learnCapacity(h Host, c CapacityType) (Host, Weight) {
+	if c <= h.Fixed.CapacityType {
+		return h, WeightNone
+	}
+	h.Fixed.CapacityType = c
+	return h, WeightMinor
+}

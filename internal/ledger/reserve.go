@@ -1,0 +1,228 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
+)
+
+// Reservation is a decision of ours: room on a host that no card is named for
+// yet. It always has a lease; when the lease runs out it holds nothing.
+type Reservation struct {
+	ID         string // at most 36 characters: it travels as startedBy
+	Definition string
+	Tier       gpu.Tier
+	Containers []ContainerNeed
+	MadeAt     time.Time
+	LeaseUntil time.Time
+}
+
+// Expired reports whether the lease has run out.
+func (r Reservation) Expired(now time.Time) bool { return !now.Before(r.LeaseUntil) }
+
+// Memory is what the reservation needs on one card: the containers of a sharing
+// task all go to the same one.
+func (r Reservation) Memory() gpu.MiB {
+	var m gpu.MiB
+	for _, c := range r.Containers {
+		m = m.Add(c.Memory)
+	}
+	return m
+}
+
+// Refusal is why a decision was not allowed. Token is stable and countable;
+// the text says by how much.
+type Refusal struct {
+	Token string
+	Text  string
+}
+
+// Error makes a Refusal an error.
+func (r Refusal) Error() string { return r.Token + ": " + r.Text }
+
+// Reasons for refusing a reservation.
+const (
+	RefusedBadReservation = "BadReservation"
+	RefusedHostGone       = "HostGone"
+	RefusedNotActive      = "HostNotActive"
+	RefusedLeaving        = "HostLeaving"
+	RefusedNotCapable     = "SharingNotSupported"
+	RefusedMemory         = "GPUMemoryInsufficient"
+	RefusedClients        = "ClientSlotsInsufficient"
+	RefusedTier           = "TierConflict"
+	RefusedDuplicate      = "ReservationExists"
+)
+
+// Reserve adds a reservation, or refuses. ECS will choose the card, so the host
+// must have one where the demand fits beside everything unplaced; which cards
+// ECS could choose instead is placement's question, asked before this one.
+func Reserve(h Host, r Reservation, p Policy, now time.Time) (Host, error) {
+	p = p.withDefaults()
+	if err := reservable(h, r, now); err != nil {
+		return h, err
+	}
+	v := h.View(now)
+	ask := r.Memory()
+	var unplaced gpu.MiB
+	for _, s := range v.Unplaced {
+		if s.State.Holds() {
+			unplaced = unplaced.Add(s.Memory)
+		}
+	}
+	var best Refusal
+	for _, d := range v.Devices {
+		no, ok := deviceAdmits(d, r, p, unplaced)
+		if ok {
+			i, _ := slices.BinarySearchFunc(h.Reservations, r.ID, compareReservation)
+			h.Reservations = slices.Insert(slices.Clone(h.Reservations), i, r)
+			return h, nil
+		}
+		if best.Token == "" {
+			best = no
+		}
+	}
+	if best.Token == "" {
+		best = Refusal{RefusedMemory, fmt.Sprintf("%v asked, host has no card", ask)}
+	}
+	return h, best
+}
+
+func reservable(h Host, r Reservation, now time.Time) error {
+	switch {
+	case r.ID == "" || len(r.ID) > 36 || len(r.Containers) == 0:
+		return Refusal{RefusedBadReservation, "a reservation needs an id of 1 to 36 characters and a container"}
+	case !r.LeaseUntil.After(now):
+		return Refusal{RefusedBadReservation, "a reservation needs a lease that ends after now"}
+	case h.Gone():
+		return Refusal{RefusedHostGone, "its registration has ended"}
+	case h.Registration.Status != "ACTIVE" || !h.Registration.AgentConnected:
+		return Refusal{RefusedNotActive, fmt.Sprintf("status %q, agent connected %v", h.Registration.Status, h.Registration.AgentConnected)}
+	case len(h.Leaving) > 0:
+		return Refusal{RefusedLeaving, h.Leaving[0].Cause}
+	case !h.Registration.SharingCapable:
+		return Refusal{RefusedNotCapable, "the instance lacks ecs.capability.gpu-sharing-mps"}
+	}
+	for _, c := range r.Containers {
+		if c.Need != NeedShare || c.Memory <= 0 {
+			return Refusal{RefusedBadReservation, fmt.Sprintf("container %q does not ask for a positive share", c.Name)}
+		}
+	}
+	if _, ok := slices.BinarySearchFunc(h.Reservations, r.ID, compareReservation); ok {
+		return Refusal{RefusedDuplicate, r.ID}
+	}
+	return nil
+}
+
+func deviceAdmits(d Device, r Reservation, p Policy, unplaced gpu.MiB) (Refusal, bool) {
+	free, known := d.Free()
+	ask := r.Memory()
+	switch {
+	case !known || !d.Registered || d.Mode == gpu.ModeDedicated || !ask.Fits(d.Held.Add(unplaced), d.Total):
+		return Refusal{RefusedMemory, fmt.Sprintf("%v asked, %v free on %s, %v waiting for a card", ask, free, d.UUID.Short(), unplaced)}, false
+	case d.Clients+len(r.Containers) > p.MaxClients:
+		return Refusal{RefusedClients, fmt.Sprintf("%d of %d clients on %s", d.Clients, p.MaxClients, d.UUID.Short())}, false
+	}
+	for _, s := range d.Shares {
+		if s.State.Holds() && !p.compatible(s.Tier, r.Tier) {
+			return Refusal{RefusedTier, fmt.Sprintf("%s beside %s on %s", r.Tier, s.Tier, d.UUID.Short())}, false
+		}
+	}
+	return Refusal{}, true
+}
+
+// Release drops a reservation, because its task could not be started.
+func Release(h Host, id string) (Host, bool) {
+	n := dropReservation(h.Reservations, id)
+	gone := len(n) != len(h.Reservations)
+	h.Reservations = n
+	return h, gone
+}
+
+func dropReservation(rs []Reservation, id string) []Reservation {
+	i, ok := slices.BinarySearchFunc(rs, id, compareReservation)
+	if !ok || id == "" {
+		return rs
+	}
+	return slices.Delete(slices.Clone(rs), i, i+1)
+}
+
+func compareReservation(r Reservation, id string) int { return strings.Compare(r.ID, id) }
+
+// compatible reports whether two tiers may share a card.
+func (p Policy) compatible(a, b gpu.Tier) bool {
+	for _, t := range []gpu.Tier{a, b} {
+		switch p.Tiers[t] {
+		case TierExclusive:
+			return false
+		case TierOnlySame:
+			if a != b {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Prune drops what no retry can reach any more: tombstones older than the
+// window, reservations past lease and grace, and cards that vanished and hold
+// nothing. It reports whether anything went.
+func Prune(h Host, p Policy, now time.Time) (Host, bool) {
+	p = p.withDefaults()
+	before := len(h.Tasks) + len(h.Reservations) + len(h.Devices)
+	if p.TombstoneWindow >= 0 {
+		cut := now.Add(-p.TombstoneWindow)
+		h.Tasks = kept(h.Tasks, func(t Task) bool { return t.Phase != PhaseStopped || !t.endedAt().Before(cut) })
+	}
+	h.Reservations = kept(h.Reservations, func(r Reservation) bool { return now.Before(r.LeaseUntil.Add(p.ReservationGrace)) })
+	named := map[gpu.UUID]bool{}
+	for _, t := range h.Tasks {
+		for _, s := range t.Shares {
+			for _, u := range s.GPUs {
+				named[u] = true
+			}
+		}
+	}
+	if p.TombstoneWindow >= 0 {
+		h.Devices = kept(h.Devices, func(d DeviceFacts) bool { return !h.vanished(d) || named[d.UUID] })
+	}
+	return h, before != len(h.Tasks)+len(h.Reservations)+len(h.Devices)
+}
+
+func (t Task) endedAt() time.Time {
+	switch {
+	case !t.StoppedAt.IsZero():
+		return t.StoppedAt
+	case !t.StoppingAt.IsZero():
+		return t.StoppingAt
+	}
+	return t.At
+}
+
+// kept filters without writing in place; it returns the same slice when all stay.
+func kept[T any](in []T, keep func(T) bool) []T {
+	for i := range in {
+		if !keep(in[i]) {
+			out := slices.Clone(in[:i])
+			for _, x := range in[i+1:] {
+				if keep(x) {
+					out = append(out, x)
+				}
+			}
+			return out
+		}
+	}
+	return in
+}
+
+var _ error = Refusal{}
+
+// IsRefusal reports whether err is a refusal and which.
+func IsRefusal(err error) (Refusal, bool) {
+	var r Refusal
+	ok := errors.As(err, &r)
+	return r, ok
+}
