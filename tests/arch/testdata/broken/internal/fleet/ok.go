@@ -1,0 +1,3 @@
+package fleet
+
+var X int

@@ -1,0 +1,2 @@
+// Package nowhere is a sample that breaks the rules.
+package nowhere
