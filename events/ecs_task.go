@@ -1,0 +1,50 @@
+package events
+
+import "encoding/json"
+
+// TaskState is the detail of "ECS Task State Change". Version is the task's; it
+// grows with each change, and it is the only order these events have. gpuIds are
+// UUIDs of cards, present once ECS assigned them.
+type TaskState struct {
+	ClusterArn           Text            `json:"clusterArn"`
+	TaskArn              Text            `json:"taskArn"`
+	TaskDefinitionArn    Text            `json:"taskDefinitionArn"`
+	ContainerInstanceArn Text            `json:"containerInstanceArn"`
+	CapacityProviderName Text            `json:"capacityProviderName"`
+	AvailabilityZone     Text            `json:"availabilityZone"`
+	LaunchType           Text            `json:"launchType"`
+	Group                Text            `json:"group"`
+	StartedBy            Text            `json:"startedBy"`
+	LastStatus           Text            `json:"lastStatus"`
+	DesiredStatus        Text            `json:"desiredStatus"`
+	StopCode             Text            `json:"stopCode"`
+	StoppedReason        Text            `json:"stoppedReason"`
+	Version              Int             `json:"version"`
+	CreatedAt            Time            `json:"createdAt"`
+	StartedAt            Time            `json:"startedAt"`
+	StoppingAt           Time            `json:"stoppingAt"`
+	StoppedAt            Time            `json:"stoppedAt"`
+	PullStartedAt        Time            `json:"pullStartedAt"`
+	UpdatedAt            Time            `json:"updatedAt"`
+	Containers           []TaskContainer `json:"containers"`
+}
+
+// TaskContainer is a container of the task.
+type TaskContainer struct {
+	Name       Text  `json:"name"`
+	LastStatus Text  `json:"lastStatus"`
+	ExitCode   Int   `json:"exitCode"`
+	Reason     Text  `json:"reason"`
+	RuntimeID  Text  `json:"runtimeId"`
+	Digest     Text  `json:"imageDigest"`
+	GpuIDs     Texts `json:"gpuIds"`
+}
+
+func (TaskState) isDetail() {}
+
+// detailAs reads a detail into one of the kinds.
+func detailAs[T Detail](raw json.RawMessage) (Detail, error) {
+	var d T
+	err := json.Unmarshal(raw, &d)
+	return d, err
+}

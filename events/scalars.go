@@ -1,0 +1,145 @@
+package events
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Text reads a string; null is empty, and a number or boolean is its own text.
+type Text string
+
+// UnmarshalJSON reads it.
+func (t *Text) UnmarshalJSON(b []byte) error {
+	switch {
+	case len(b) == 0 || string(b) == "null":
+		*t = ""
+	case b[0] == '"':
+		var s string
+		if err := json.Unmarshal(b, &s); err != nil {
+			return err
+		}
+		*t = Text(s)
+	case b[0] == '{' || b[0] == '[':
+		return fmt.Errorf("an object or list where text is due")
+	default:
+		*t = Text(b)
+	}
+	return nil
+}
+
+// Texts reads a list of strings; null is empty, one string is a list of one.
+type Texts []string
+
+// UnmarshalJSON reads it.
+func (t *Texts) UnmarshalJSON(b []byte) error {
+	*t = nil
+	if len(b) > 0 && b[0] == '"' {
+		var s Text
+		err := s.UnmarshalJSON(b)
+		*t = Texts{string(s)}
+		return err
+	}
+	var list []Text
+	if err := json.Unmarshal(b, &list); err != nil {
+		return fmt.Errorf("not a list of text")
+	}
+	for _, s := range list {
+		if s != "" {
+			*t = append(*t, string(s))
+		}
+	}
+	return nil
+}
+
+// Int reads a whole number, written as a number or as text; Known is false when it
+// was absent, null or empty. A figure beyond an int64 is held at its end, so that
+// a judge can call it absurd.
+type Int struct {
+	Value int64
+	Known bool
+}
+
+// UnmarshalJSON reads it.
+func (n *Int) UnmarshalJSON(b []byte) error {
+	*n = Int{}
+	s := strings.Trim(string(b), `"`)
+	if s == "" || s == "null" {
+		return nil
+	}
+	v, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		f, ferr := strconv.ParseFloat(s, 64)
+		if ferr != nil {
+			return fmt.Errorf("%q is no whole number", cutText(s))
+		}
+		switch {
+		case f >= 1<<62:
+			v = 1 << 62
+		case f <= -(1 << 62):
+			v = -(1 << 62)
+		case f != float64(int64(f)):
+			return fmt.Errorf("%q is no whole number", cutText(s))
+		default:
+			v = int64(f)
+		}
+	}
+	*n = Int{Value: v, Known: true}
+	return nil
+}
+
+// Bool reads a boolean, written as one or as text.
+type Bool bool
+
+// UnmarshalJSON reads it.
+func (x *Bool) UnmarshalJSON(b []byte) error {
+	switch strings.ToLower(strings.Trim(string(b), `"`)) {
+	case "true":
+		*x = true
+	case "false", "null", "":
+		*x = false
+	default:
+		return fmt.Errorf("%q is no boolean", cutText(string(b)))
+	}
+	return nil
+}
+
+// Time reads a time as AWS writes it: ISO text, epoch seconds or milliseconds, or
+// the words that older services use. Absent, null and unreadable are the zero
+// time: no decision hangs on a time alone, so one that is odd costs nothing else.
+type Time struct{ time.Time }
+
+var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999", time.RFC1123, "Mon, 2 Jan 2006 15:04:05 MST"}
+
+// UnmarshalJSON reads it.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	t.Time = time.Time{}
+	s := strings.Trim(string(b), `"`)
+	if s == "" || s == "null" || len(s) > 64 {
+		return nil
+	}
+	for _, layout := range timeLayouts {
+		if v, err := time.Parse(layout, s); err == nil {
+			t.Time = v.UTC()
+			return nil
+		}
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	switch {
+	case err != nil || f <= 0:
+	case f < 1e11: // seconds, up to the year 5138
+		t.Time = time.UnixMilli(int64(f * 1000)).UTC()
+	case f < 1e14:
+		t.Time = time.UnixMilli(int64(f)).UTC()
+	}
+	return nil
+}
+
+func cutText(s string) string {
+	if len(s) > 40 {
+		return s[:40] + "…"
+	}
+	return s
+}
