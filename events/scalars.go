@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -16,6 +17,8 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 	switch {
 	case len(b) == 0 || string(b) == "null":
 		*t = ""
+	case b[0] == '"' && bytes.IndexByte(b, '\\') < 0:
+		*t = Text(b[1 : len(b)-1]) // the usual case, without a second decoder
 	case b[0] == '"':
 		var s string
 		if err := json.Unmarshal(b, &s); err != nil {

@@ -143,3 +143,14 @@ func (h Host) Device(u gpu.UUID) (DeviceFacts, bool) {
 }
 
 func compareDevice(d DeviceFacts, u gpu.UUID) int { return strings.Compare(string(d.UUID), string(u)) }
+
+// Cards are the registered cards of the host.
+func (h Host) Cards() []gpu.UUID {
+	var out []gpu.UUID
+	for _, d := range h.Devices {
+		if !h.vanished(d) {
+			out = append(out, d.UUID)
+		}
+	}
+	return out
+}

@@ -23,9 +23,12 @@ type Weight uint8
 const (
 	// WeightNone: nothing changed.
 	WeightNone Weight = iota
-	// WeightMinor changes free nothing and forbid nothing (a version moved on, a
-	// task began to stop and still holds). Where writes are counted they may wait
-	// for another change of the host, or for the sweep.
+	// WeightTrivial changes are a version that moved on: worth keeping with the
+	// next write, never a write of their own where writes are counted.
+	WeightTrivial
+	// WeightMinor changes are seen but free nothing and forbid nothing (a task runs
+	// now, or began to stop and still holds; the agent's connection flapped). Where
+	// writes are counted they wait for another change of the host, or for the sweep.
 	WeightMinor
 	// WeightMajor changes move capacity, or who may be placed.
 	WeightMajor
@@ -85,7 +88,10 @@ func taskWeight(old, now Task) Weight {
 		old.Tier != now.Tier || !sameHolding(old.Shares, now.Shares) {
 		return WeightMajor
 	}
-	return WeightMinor
+	if old.Phase != now.Phase || old.LastStatus != now.LastStatus {
+		return WeightMinor
+	}
+	return WeightTrivial
 }
 
 func sameHolding(a, b []TaskShare) bool {

@@ -52,8 +52,10 @@ func hostOutcome(before, after Host, newer int) Outcome {
 	case a.Status != b.Status, a.SharingCapable != b.SharingCapable, before.Fixed != after.Fixed,
 		!sameCapacity(before, after):
 		return Outcome{Result: Applied, Weight: WeightMajor}
+	case a.AgentConnected != b.AgentConnected, a.AgentVersion != b.AgentVersion:
+		return Outcome{Result: Applied, Weight: WeightMinor} // it flaps several times an hour by design
 	case a != b, before.Listed != after.Listed, !slices.Equal(before.Devices, after.Devices):
-		return Outcome{Result: Applied, Weight: WeightMinor} // a version, or the agent's connection, which flaps by design
+		return Outcome{Result: Applied, Weight: WeightTrivial}
 	case newer < 0:
 		return Outcome{Result: Stale}
 	}

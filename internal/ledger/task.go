@@ -33,6 +33,7 @@ type Task struct {
 	StartedBy  string // the reservation's id when the task is ours
 	Tier       gpu.Tier
 	Capacity   CapacityType // from the launch type
+	CreatedAt  time.Time
 	StoppingAt time.Time
 	StoppedAt  time.Time
 	// StopTimeout is the longest a container of the task may take to stop.
@@ -101,6 +102,7 @@ func (a Task) compare(b Task) int {
 		cmp.Compare(a.Tier, b.Tier),
 		cmp.Compare(a.Capacity, b.Capacity),
 		a.StoppedAt.Compare(b.StoppedAt),
+		a.CreatedAt.Compare(b.CreatedAt),
 		a.StoppingAt.Compare(b.StoppingAt),
 		cmp.Compare(a.StopTimeout, b.StopTimeout),
 		cmp.Compare(a.StopCode, b.StopCode),

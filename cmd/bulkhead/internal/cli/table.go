@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// columns are the parts of a table. A column that is not wide is always shown.
+type column struct {
+	title string
+	right bool
+	wide  bool
+}
+
+// printTable writes rows under titles, without frames, so that it reads and cuts
+// well. What rows hold came from outside, so control characters are dropped.
+func printTable(w io.Writer, cols []column, wide bool, rows [][]string) {
+	t := table.NewWriter()
+	t.SetOutputMirror(w)
+	style := table.StyleDefault
+	style.Options = table.OptionsNoBordersAndSeparators
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	style.Format.Header = text.FormatDefault
+	t.SetStyle(style)
+	var header table.Row
+	var configs []table.ColumnConfig
+	for _, c := range cols {
+		if c.wide && !wide {
+			continue
+		}
+		header = append(header, c.title)
+		if c.right {
+			configs = append(configs, table.ColumnConfig{Number: len(header), Align: text.AlignRight, AlignHeader: text.AlignRight})
+		}
+	}
+	t.AppendHeader(header)
+	t.SetColumnConfigs(configs)
+	for _, r := range rows {
+		var row table.Row
+		for i, c := range cols {
+			if !c.wide || wide {
+				row = append(row, clean(r[i]))
+			}
+		}
+		t.AppendRow(row)
+	}
+	t.SuppressTrailingSpaces()
+	t.Render()
+}
+
+// clean drops what could steer a terminal.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// cut shortens a name to n characters, in the middle, since both ends tell.
+func cut(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	head := (n - 1) * 2 / 3
+	return string(r[:head]) + "…" + string(r[len(r)-(n-1-head):])
+}
+
+func printJSON(w io.Writer, doc any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(doc)
+}
+
+func lastPart(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }

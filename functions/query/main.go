@@ -1,0 +1,33 @@
+// Command query answers the HTTP API behind API Gateway.
+package main
+
+import (
+	"context"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/bulkhead-ecs/bulkhead/functions/internal/boot"
+	"github.com/bulkhead-ecs/bulkhead/functions/internal/gateway"
+	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
+	"github.com/bulkhead-ecs/bulkhead/internal/httpapi"
+)
+
+func main() {
+	if err := start(context.Background()); err != nil {
+		boot.Fail(err)
+	}
+}
+
+func start(ctx context.Context) error {
+	c, err := boot.Load()
+	if err != nil {
+		return err
+	}
+	cfg, err := boot.AWS(ctx)
+	if err != nil {
+		return err
+	}
+	api := &httpapi.API{Query: &fleet.Query{Store: c.Store(cfg), Policy: c.Policy(), Clock: boot.Clock}, Log: c.Logger()}
+	lambda.Start(gateway.Handler(api.Handler()))
+	return nil
+}

@@ -1,0 +1,88 @@
+// Command sweep compares the ledger with ECS and heals it, cluster by cluster, on
+// a schedule.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/ecs"
+
+	"github.com/bulkhead-ecs/bulkhead/functions/internal/boot"
+	"github.com/bulkhead-ecs/bulkhead/internal/ecsapi"
+	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
+	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
+)
+
+// margin is the time left for the last commits before Lambda ends the run.
+const margin = 20 * time.Second
+
+func main() {
+	if err := start(context.Background()); err != nil {
+		boot.Fail(err)
+	}
+}
+
+func start(ctx context.Context) error {
+	c, err := boot.Load()
+	if err != nil {
+		return err
+	}
+	cfg, err := boot.AWS(ctx)
+	if err != nil {
+		return err
+	}
+	log, store := c.Logger(), c.Store(cfg)
+	client := &ecsapi.Client{API: ecs.NewFromConfig(cfg), Budget: ecsapi.NewBudget(0.75), Clock: boot.Clock}
+	s := &fleet.Sweep{Store: store, ECS: client, Definitions: &fleet.DefinitionCache{Store: store, Source: client}, Bookmarks: store,
+		Policy: c.Policy(), Tiers: c.Tiers(), Clock: boot.Clock, Log: log, Parallel: 16, Margin: margin, Wait: boot.Wait}
+	lambda.Start(func(ctx context.Context, _ json.RawMessage) ([]fleet.SweepReport, error) {
+		clusters, err := watched(ctx, c.Clusters, client, store)
+		if err != nil {
+			return nil, err
+		}
+		return sweepAll(ctx, s, clusters, log)
+	})
+	return nil
+}
+
+// sweepAll sweeps each cluster; one that fails does not keep the others from it.
+func sweepAll(ctx context.Context, s *fleet.Sweep, clusters []string, log *slog.Logger) ([]fleet.SweepReport, error) {
+	var reports []fleet.SweepReport
+	var errs []error
+	for _, cluster := range clusters {
+		rep, err := s.Cluster(ctx, cluster)
+		if err != nil {
+			log.ErrorContext(ctx, "sweep failed", "cluster", cluster, "error", err.Error())
+			errs = append(errs, err)
+		}
+		reports = append(reports, rep)
+	}
+	return reports, errors.Join(errs...)
+}
+
+// watched lists the ARNs of the clusters to sweep: those named, else all of the
+// account; and those that the ledger still holds, so that a deleted cluster's
+// hosts are laid to rest.
+func watched(ctx context.Context, names []string, client *ecsapi.Client, store ledger.Store) ([]string, error) {
+	all, err := client.Clusters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	held, err := store.Clusters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, slices.DeleteFunc(held, fleet.IsOrphanage)...)
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(arn string) bool {
+		name := arn[strings.LastIndexByte(arn, '/')+1:]
+		return len(names) > 0 && !slices.Contains(names, arn) && !slices.Contains(names, name)
+	}), nil
+}
