@@ -24,20 +24,27 @@ type TaskState struct {
 	StartedAt            Time            `json:"startedAt"`
 	StoppingAt           Time            `json:"stoppingAt"`
 	StoppedAt            Time            `json:"stoppedAt"`
+	ExecutionStoppedAt   Time            `json:"executionStoppedAt"`
 	PullStartedAt        Time            `json:"pullStartedAt"`
 	UpdatedAt            Time            `json:"updatedAt"`
+	Attributes           []Attribute     `json:"attributes"`
 	Containers           []TaskContainer `json:"containers"`
+	Overrides            json.RawMessage `json:"overrides"` // unread
 }
 
 // TaskContainer is a container of the task.
 type TaskContainer struct {
 	Name       Text  `json:"name"`
+	Arn        Text  `json:"containerArn"`
 	LastStatus Text  `json:"lastStatus"`
 	ExitCode   Int   `json:"exitCode"`
 	Reason     Text  `json:"reason"`
 	RuntimeID  Text  `json:"runtimeId"`
 	Digest     Text  `json:"imageDigest"`
 	GpuIDs     Texts `json:"gpuIds"`
+	// SharingStrategy is gpuSharingStrategy as it came, if it came: ECS documents it
+	// for DescribeTasks and no copy of the event's schema has it.
+	SharingStrategy json.RawMessage `json:"gpuSharingStrategy"`
 }
 
 func (TaskState) isDetail() {}

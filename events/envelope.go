@@ -13,9 +13,9 @@ import (
 // Errors of Parse. Each says what is wrong with the message as a whole; it can
 // never be handled, so it belongs in a failure queue.
 var (
-	ErrMalformed = errors.New("not an EventBridge event")
-	ErrTooLarge  = errors.New("larger than EventBridge allows")
-	ErrDetail    = errors.New("its detail cannot be read")
+	ErrMalformed = errors.New("not an EventBridge event: send the whole event object, unchanged")
+	ErrTooLarge  = errors.New("larger than an event may be: look for what made it, EventBridge sends none of this size")
+	ErrDetail    = errors.New("the detail of a known kind cannot be read: keep the event and report its shape")
 )
 
 // Limits bound what is read. The zero value has the defaults.
@@ -59,6 +59,8 @@ type Envelope struct {
 	Time       time.Time
 	Region     string
 	Resources  []string
+	// RawDetail is the detail as it came, nil when there was none.
+	RawDetail json.RawMessage
 }
 
 // Event is one parsed event.
@@ -106,7 +108,7 @@ func Parse(raw []byte, limits Limits) (Event, error) {
 		return Event{}, fmt.Errorf("%w: %s", ErrMalformed, reason(err))
 	}
 	ev := Event{Envelope: Envelope{Version: string(w.Version), ID: string(w.ID), DetailType: string(w.DetailType), Source: string(w.Source),
-		Account: string(w.Account), Time: w.Time.Time, Region: string(w.Region), Resources: w.Resources}}
+		Account: string(w.Account), Time: w.Time.Time, Region: string(w.Region), Resources: w.Resources, RawDetail: w.Detail}}
 	if w.Source == "" || w.DetailType == "" {
 		return Event{}, fmt.Errorf("%w: it has no source and detail-type", ErrMalformed)
 	}
@@ -130,7 +132,7 @@ func Parse(raw []byte, limits Limits) (Event, error) {
 func reason(err error) string {
 	var typ *json.UnmarshalTypeError
 	if errors.As(err, &typ) && typ.Field != "" {
-		return fmt.Sprintf("member %s is a JSON %s", typ.Field, typ.Value)
+		return fmt.Sprintf("member %s is of a wrong type: %s", typ.Field, typ.Value)
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }

@@ -1,19 +1,24 @@
 package events
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // SourceBulkhead is the source of the events that Bulkhead publishes.
 const SourceBulkhead = "bulkhead"
 
 // Detail types of Bulkhead's own events. schemas/ holds the JSON Schema of each.
 const (
-	TypeShare   = "GPU Share State Change"
-	TypeHost    = "GPU Host State Change"
-	TypeFinding = "GPU Finding"
+	TypeShare     = "GPU Share State Change"
+	TypeHost      = "GPU Host State Change"
+	TypeFinding   = "GPU Finding"
+	TypePlacement = "GPU Placement State Change"
+	TypeCase      = "GPU Case State Change"
+	TypeAdmission = "GPU Admission Finding"
+	TypeBreaker   = "GPU Breaker State Change"
 )
+
+// SchemaVersion is the version of the details below. A member may be added to it;
+// one that changes its meaning or goes makes a new version.
+const SchemaVersion = 1
 
 // OwnHead is what each of Bulkhead's own events has. ID is the same whenever the
 // same change is published again: drop doubles by it.
@@ -64,24 +69,56 @@ type FindingChange struct {
 
 func (FindingChange) isDetail() {}
 
-// kinds is the closed set.
-var kinds = map[kind]func(json.RawMessage) (Detail, error){
-	{"aws.ecs", "ECS Task State Change"}:                               detailAs[TaskState],
-	{"aws.ecs", "ECS Container Instance State Change"}:                 detailAs[ContainerInstanceState],
-	{"aws.ecs", "ECS Container Instance Health Change"}:                detailAs[ContainerInstanceHealth],
-	{"aws.ecs", "ECS Service Action"}:                                  detailAs[ServiceAction],
-	{"aws.ecs", "ECS Deployment State Change"}:                         detailAs[DeploymentState],
-	{"aws.ecs", "AWS API Call via CloudTrail"}:                         detailAs[APICall],
-	{"aws.ec2", "EC2 Instance State-change Notification"}:              detailAs[EC2State],
-	{"aws.ec2", "EC2 Spot Instance Interruption Warning"}:              detailAs[SpotInterruption],
-	{"aws.ec2", "EC2 Instance Rebalance Recommendation"}:               detailAs[Rebalance],
-	{"aws.autoscaling", "EC2 Instance-terminate Lifecycle Action"}:     detailAs[Lifecycle],
-	{"aws.autoscaling", "EC2 Instance-launch Lifecycle Action"}:        detailAs[Lifecycle],
-	{"aws.ssm", "EC2 Command Status-change Notification"}:              detailAs[SSMCommand],
-	{"aws.ssm", "EC2 Command Invocation Status-change Notification"}:   detailAs[SSMCommand],
-	{"aws.ssm", "EC2 State Manager Instance Association State Change"}: detailAs[SSMAssociation],
-	{"aws.health", "AWS Health Event"}:                                 detailAs[AWSHealth],
-	{SourceBulkhead, TypeShare}:                                        detailAs[ShareChange],
-	{SourceBulkhead, TypeHost}:                                         detailAs[HostChange],
-	{SourceBulkhead, TypeFinding}:                                      detailAs[FindingChange],
+// PlacementChange is the detail of TypePlacement: a placement request moved on.
+type PlacementChange struct {
+	OwnHead
+	RequestID         string `json:"requestId"`
+	TaskDefinitionArn string `json:"taskDefinitionArn"`
+	TaskArn           string `json:"taskArn"` // empty until ECS started it
+	Before            string `json:"before"`
+	After             string `json:"after"`
+	Reason            string `json:"reason"`
 }
+
+func (PlacementChange) isDetail() {}
+
+// CaseChange is the detail of TypeCase: a case about a sick host moved on.
+type CaseChange struct {
+	OwnHead
+	CaseID  string `json:"caseId"`
+	GPU     string `json:"gpu"` // empty when it is about the host
+	Before  string `json:"before"`
+	After   string `json:"after"`
+	Mode    string `json:"mode"`    // observe, recommend or act
+	Blocker string `json:"blocker"` // why it does not move; empty when it does
+	Reason  string `json:"reason"`
+}
+
+func (CaseChange) isDetail() {}
+
+// AdmissionFinding is the detail of TypeAdmission: what a registered task
+// definition does that sharing does not bear.
+type AdmissionFinding struct {
+	OwnHead
+	TaskDefinitionArn string `json:"taskDefinitionArn"`
+	Container         string `json:"container"` // empty when it is about the whole
+	Rule              string `json:"rule"`
+	Severity          string `json:"severity"`
+	Reason            string `json:"reason"`
+}
+
+func (AdmissionFinding) isDetail() {}
+
+// BreakerChange is the detail of TypeBreaker: replacing hosts for one cause was
+// halted, tried or allowed again.
+type BreakerChange struct {
+	OwnHead
+	Scope      string `json:"scope"`
+	Cause      string `json:"cause"`
+	Before     string `json:"before"`
+	After      string `json:"after"` // closed, open or half-open
+	Detections int64  `json:"detections"`
+	Reason     string `json:"reason"`
+}
+
+func (BreakerChange) isDetail() {}

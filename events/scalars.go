@@ -3,7 +3,9 @@ package events
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
+	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +21,8 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 		*t = ""
 	case b[0] == '"' && bytes.IndexByte(b, '\\') < 0:
 		*t = Text(b[1 : len(b)-1]) // the usual case, without a second decoder
+	case plain(b):
+		*t = Text(b[1 : len(b)-1])
 	case b[0] == '"':
 		var s string
 		if err := json.Unmarshal(b, &s); err != nil {
@@ -26,7 +30,7 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 		}
 		*t = Text(s)
 	case b[0] == '{' || b[0] == '[':
-		return fmt.Errorf("an object or list where text is due")
+		return wrongType(b, reflect.TypeFor[Text]())
 	default:
 		*t = Text(b)
 	}
@@ -47,7 +51,7 @@ func (t *Texts) UnmarshalJSON(b []byte) error {
 	}
 	var list []Text
 	if err := json.Unmarshal(b, &list); err != nil {
-		return fmt.Errorf("not a list of text")
+		return wrongType(b, reflect.TypeFor[Texts]())
 	}
 	for _, s := range list {
 		if s != "" {
@@ -73,18 +77,17 @@ func (n *Int) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	v, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
+	if err != nil && !errors.Is(err, strconv.ErrRange) { // out of range, v is the end it passed
 		f, ferr := strconv.ParseFloat(s, 64)
-		if ferr != nil {
-			return fmt.Errorf("%q is no whole number", cutText(s))
-		}
 		switch {
-		case f >= 1<<62:
-			v = 1 << 62
-		case f <= -(1 << 62):
-			v = -(1 << 62)
-		case f != float64(int64(f)):
-			return fmt.Errorf("%q is no whole number", cutText(s))
+		case ferr != nil && !errors.Is(ferr, strconv.ErrRange), math.IsNaN(f):
+			return wrongType(b, reflect.TypeFor[Int]())
+		case f >= math.MaxInt64:
+			v = math.MaxInt64
+		case f <= math.MinInt64:
+			v = math.MinInt64
+		case f != math.Trunc(f):
+			return wrongType(b, reflect.TypeFor[Int]())
 		default:
 			v = int64(f)
 		}
@@ -104,7 +107,7 @@ func (x *Bool) UnmarshalJSON(b []byte) error {
 	case "false", "null", "":
 		*x = false
 	default:
-		return fmt.Errorf("%q is no boolean", cutText(string(b)))
+		return wrongType(b, reflect.TypeFor[Bool]())
 	}
 	return nil
 }
@@ -140,9 +143,29 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func cutText(s string) string {
-	if len(s) > 40 {
-		return s[:40] + "…"
+// plain reports whether b is a JSON string without escapes, which is its own text.
+func plain(b []byte) bool {
+	return len(b) >= 2 && b[0] == '"' && b[len(b)-1] == '"' && bytes.IndexByte(b, '\\') < 0
+}
+
+// wrongType is the error of a member of the wrong type. It is the decoder's own
+// type of error because that is the one the decoder completes with the member's
+// name, which ErrDetail tells.
+func wrongType(b []byte, want reflect.Type) error {
+	return &json.UnmarshalTypeError{Value: shown(b), Type: want}
+}
+
+// shown is what an error tells of a value: never more than a few characters of it.
+func shown(b []byte) string {
+	switch {
+	case len(b) == 0:
+		return "nothing"
+	case b[0] == '{':
+		return "object"
+	case b[0] == '[':
+		return "array"
+	case len(b) > 40:
+		b = b[:40]
 	}
-	return s
+	return strings.ToValidUTF8(string(b), "")
 }
