@@ -58,6 +58,11 @@ func (s *Sweep) tryHeal(ctx context.Context, id ledger.HostID, t *truth) (r heal
 	now := s.Clock()
 	before := h
 	h, sum := s.observe(h, id, t, &r, now)
+	if sum.Identity { // before the orphan is looked for: see Ingest.rehome
+		if r.err = s.Store.Index(ctx, id, h.Fixed.EC2InstanceID, h.Cards()); r.err != nil {
+			return r
+		}
+	}
 	if h.Fixed.EC2InstanceID != before.Fixed.EC2InstanceID {
 		if h, r.err = adopt(ctx, s.Store, h); r.err != nil {
 			return r
@@ -73,11 +78,6 @@ func (s *Sweep) tryHeal(ctx context.Context, id ledger.HostID, t *truth) (r heal
 		return r
 	case h.Revision == 0 && h.Gone(), !r.late && !(pruned && r.expired > 0):
 		return r // nothing that anyone sees; versions go with the next write
-	}
-	if sum.Identity {
-		if r.err = s.Store.Index(ctx, id, h.Fixed.EC2InstanceID, h.Cards()); r.err != nil {
-			return r
-		}
 	}
 	_, r.err = s.Store.Commit(ctx, h)
 	r.written = r.err == nil

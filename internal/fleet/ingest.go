@@ -77,6 +77,9 @@ func (in *Ingest) Batch(ctx context.Context, msgs []Message) []Reply {
 	}
 	_ = group.Wait()
 	for n, id := range order {
+		if results[n].err == nil && IsOrphanage(id.Cluster) {
+			results[n] = in.rehome(ctx, id, hosts[id], results[n])
+		}
 		settle(replies, hosts[id], results[n])
 	}
 	in.bury(ctx, msgs, replies)
@@ -203,12 +206,33 @@ func (in *Ingest) try(ctx context.Context, id ledger.HostID, ws []work) ([]workR
 		sum.Weight = max(sum.Weight, out.Weight)
 		sum.Identity = sum.Identity || out.Identity
 	}
+	if sum.Identity {
+		// The index goes first: one that points to nothing heals by itself, a host
+		// that cannot be found does not.
+		if err := in.Store.Index(ctx, h.ID, h.Fixed.EC2InstanceID, h.Cards()); err != nil {
+			return nil, err
+		}
+	}
 	if h.Fixed.EC2InstanceID != known {
 		if h, err = adopt(ctx, in.Store, h); err != nil {
 			return nil, err
 		}
 	}
 	return results, in.commit(ctx, h, sum, now)
+}
+
+// rehome looks again for the host of notices that were just kept as an orphan's.
+// The host's writer puts its index before it looks for an orphan, and this one
+// writes the orphan before it looks for the index: one of the two sees the other.
+func (in *Ingest) rehome(ctx context.Context, orphan ledger.HostID, ws []work, res hostResult) hostResult {
+	id, err := in.Store.HostOfInstance(ctx, orphan.Instance)
+	switch {
+	case errors.Is(err, ledger.ErrNotFound):
+		return res
+	case err != nil:
+		return hostResult{err: err}
+	}
+	return in.host(ctx, id, ws)
 }
 
 // apply merges one command into the host.
@@ -270,16 +294,10 @@ func sizeSeen(s SeenTask, def *ledger.Definition, tiers ingest.Tiers) ledger.Tas
 	return cmd.SizedTask(def, tiers)
 }
 
-// commit writes what changed, if it is worth a write. The index goes first: one
-// that points to nothing heals by itself, a host that cannot be found does not.
+// commit writes what changed, if it is worth a write.
 func (in *Ingest) commit(ctx context.Context, h ledger.Host, sum ledger.Outcome, now time.Time) error {
 	if sum.Weight < max(in.Least, ledger.WeightTrivial) {
 		return nil
-	}
-	if sum.Identity {
-		if err := in.Store.Index(ctx, h.ID, h.Fixed.EC2InstanceID, h.Cards()); err != nil {
-			return err
-		}
 	}
 	h, _ = ledger.Prune(h, in.Policy, now)
 	_, err := in.Store.Commit(ctx, h)
