@@ -91,6 +91,46 @@ type wireEnvelope struct {
 	Detail     json.RawMessage `json:"detail"`
 }
 
+// readEnvelope checks the whole text once, so that the detail need not be checked
+// again, and keeps the detail as bytes of its own: the caller may use raw again.
+func readEnvelope(raw []byte) (wireEnvelope, error) {
+	var w wireEnvelope
+	if !json.Valid(raw) {
+		return w, json.Unmarshal(raw, &w) // tells where it breaks
+	}
+	c := cursor{b: raw}
+	err := c.object(w.member)
+	if err != nil {
+		w = wireEnvelope{}
+		return w, json.Unmarshal(raw, &w) // its error names the member
+	}
+	return w, nil
+}
+
+func (w *wireEnvelope) member(name, value []byte) error {
+	switch string(name) {
+	case "version":
+		return w.Version.UnmarshalJSON(value)
+	case "id":
+		return w.ID.UnmarshalJSON(value)
+	case "detail-type":
+		return w.DetailType.UnmarshalJSON(value)
+	case "source":
+		return w.Source.UnmarshalJSON(value)
+	case "account":
+		return w.Account.UnmarshalJSON(value)
+	case "time":
+		return w.Time.UnmarshalJSON(value)
+	case "region":
+		return w.Region.UnmarshalJSON(value)
+	case "resources":
+		return w.Resources.UnmarshalJSON(value)
+	case "detail":
+		w.Detail = append(json.RawMessage{}, value...)
+	}
+	return nil
+}
+
 // kind is what Parse knows of a kind of event.
 type kind struct{ source, detailType string }
 
@@ -103,8 +143,8 @@ func Parse(raw []byte, limits Limits) (Event, error) {
 	if err := measure(raw, limits); err != nil {
 		return Event{}, err
 	}
-	var w wireEnvelope
-	if err := json.Unmarshal(raw, &w); err != nil {
+	w, err := readEnvelope(raw)
+	if err != nil {
 		return Event{}, fmt.Errorf("%w: %s", ErrMalformed, reason(err))
 	}
 	ev := Event{Envelope: Envelope{Version: string(w.Version), ID: string(w.ID), DetailType: string(w.DetailType), Source: string(w.Source),

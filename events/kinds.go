@@ -4,7 +4,7 @@ import "encoding/json"
 
 // kinds is the closed set.
 var kinds = map[kind]func(json.RawMessage) (Detail, error){
-	{"aws.ecs", "ECS Task State Change"}:                               detailAs[TaskState],
+	{"aws.ecs", "ECS Task State Change"}:                               readTask,
 	{"aws.ecs", "ECS Container Instance State Change"}:                 detailAs[ContainerInstanceState],
 	{"aws.ecs", "ECS Container Instance Health Change"}:                detailAs[ContainerInstanceHealth],
 	{"aws.ecs", "ECS Service Action"}:                                  detailAs[ServiceAction],

@@ -49,6 +49,10 @@ func (t *Texts) UnmarshalJSON(b []byte) error {
 		*t = Texts{string(s)}
 		return err
 	}
+	if fast, ok := plainList(b); ok {
+		*t = fast
+		return nil
+	}
 	var list []Text
 	if err := json.Unmarshal(b, &list); err != nil {
 		return wrongType(b, reflect.TypeFor[Texts]())
@@ -59,6 +63,28 @@ func (t *Texts) UnmarshalJSON(b []byte) error {
 		}
 	}
 	return nil
+}
+
+// plainList reads a list of plain strings, as nearly all are; ok is false for any
+// other, which then takes the long way.
+func plainList(b []byte) (out Texts, ok bool) {
+	c := cursor{b: b}
+	if c.peek() != '[' {
+		return nil, false
+	}
+	for c.i++; c.peek() == '"'; {
+		v := c.value()
+		if !plain(v) {
+			return nil, false
+		}
+		if len(v) > 2 {
+			out = append(out, string(v[1:len(v)-1]))
+		}
+		if c.peek() == ',' {
+			c.i++
+		}
+	}
+	return out, c.peek() == ']'
 }
 
 // Int reads a whole number, written as a number or as text; Known is false when it
