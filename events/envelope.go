@@ -24,7 +24,7 @@ type Limits struct {
 	Bytes int
 	// Nesting of arrays and objects.
 	Nesting int
-	// Elements of all arrays together.
+	// Elements of all arrays and members of all objects, together.
 	Elements int
 }
 
@@ -96,13 +96,15 @@ type wireEnvelope struct {
 func readEnvelope(raw []byte) (wireEnvelope, error) {
 	var w wireEnvelope
 	if !json.Valid(raw) {
-		return w, json.Unmarshal(raw, &w) // tells where it breaks
+		err := json.Unmarshal(raw, &w) // tells where it breaks
+		return w, err
 	}
 	c := cursor{b: raw}
 	err := c.object(w.member)
 	if err != nil {
 		w = wireEnvelope{}
-		return w, json.Unmarshal(raw, &w) // its error names the member
+		err = json.Unmarshal(raw, &w) // its error names the member
+		return w, err
 	}
 	return w, nil
 }

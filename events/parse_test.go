@@ -155,6 +155,9 @@ func TestCarriersAreUnwrappedInOrder(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}
+	if _, err := Unwrap(make([]byte, MaxCarrier+1)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a carrier above the bound: %v", err)
+	}
 	deep := a
 	for range 6 {
 		deep = fmt.Sprintf(`{"body":%q}`, deep)

@@ -9,10 +9,19 @@ import (
 // maxWraps bounds carriers inside carriers: SQS that holds SNS that holds an event.
 const maxWraps = 4
 
+// MaxCarrier bounds what Unwrap reads at once, in bytes: a batch of thousands of
+// events, far above what SQS or SNS carry.
+const MaxCarrier = 32 << 20
+
 // Unwrap finds the events in what carries them: an envelope itself, a list of
 // envelopes, SQS messages (one, or in Records or Messages), SNS notifications. The
 // order is kept. What it returns is not parsed yet: Parse judges it.
-func Unwrap(raw []byte) ([]json.RawMessage, error) { return unwrap(raw, 0) }
+func Unwrap(raw []byte) ([]json.RawMessage, error) {
+	if len(raw) > MaxCarrier {
+		return nil, fmt.Errorf("%w: %d bytes in one carrier, at most %d", ErrTooLarge, len(raw), MaxCarrier)
+	}
+	return unwrap(raw, 0)
+}
 
 type carrier struct {
 	DetailType json.RawMessage   `json:"detail-type"`
