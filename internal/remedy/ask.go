@@ -52,6 +52,7 @@ func (m *move) fill(s Step, round string) Step {
 		s.Reason = c.Cause.Token + ": " + c.Cause.Why
 	}
 	s.Guard.Rule, s.Guard.Cause, s.Guard.Boot, s.Guard.Scope = c.Rule, c.Cause, c.BootID, c.Scope
+	s.Guard.Faults = slices.Clone(c.Faults)
 	s.Guard.Committed = c.committed()
 	_, _, s.Numbers = m.p.allow(m.w.Fleet, c.Repair)
 	return s

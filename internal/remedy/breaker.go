@@ -122,7 +122,7 @@ func Trip(breakers []Breaker, detections []Detection, pop Population, p BreakerP
 			i = len(breakers) - 1
 		}
 		b := &breakers[i]
-		hosts, last := b.tally(detections, p, now)
+		hosts, kinds, last := b.tally(detections, p, now)
 		if last.After(b.LastSeen) {
 			b.LastSeen = last
 		}
@@ -130,7 +130,7 @@ func Trip(breakers []Breaker, detections []Detection, pop Population, p BreakerP
 		if key.AMI != "" {
 			of = pop.ByAMI[key.AMI]
 		}
-		if b.State == BreakerClosed && p.trips(key, hosts, of) {
+		if b.State == BreakerClosed && (key.AMI != "" || kinds > 1) && p.trips(key, hosts, of) {
 			b.State, b.Since, b.Hosts, b.Of, b.Canary = BreakerOpen, now, hosts, of, ""
 			notices = append(notices, Notice{key, true, fmt.Sprintf("breaker open: %d of %d hosts with %s within %s", hosts, of, key, dur(p.Window))})
 		}
@@ -159,19 +159,20 @@ func (p BreakerPolicy) trips(key CauseKey, hosts, of int) bool {
 	return percent || hosts >= p.Hosts
 }
 
-// tally counts different hosts in the window.
-func (b Breaker) tally(detections []Detection, p BreakerPolicy, now time.Time) (int, time.Time) {
-	hosts := map[string]bool{}
+// tally counts different hosts in the window, and how many kinds of them (AMI and
+// driver): the breaker of the whole cluster is for what more than one kind has.
+func (b Breaker) tally(detections []Detection, p BreakerPolicy, now time.Time) (int, int, time.Time) {
+	hosts, kinds := map[string]bool{}, map[CauseKey]bool{}
 	var last time.Time
 	for _, d := range detections {
 		same := d.Key == b.Key || b.Key.AMI == "" && d.Key.Token == b.Key.Token
 		if !same || d.Planned || d.At.After(now) || !d.At.After(b.Forgotten) || now.Sub(d.At) > dur(p.Window) {
 			continue
 		}
-		hosts[d.Instance] = true
+		hosts[d.Instance], kinds[d.Key] = true, true
 		last = later(last, d.At)
 	}
-	return len(hosts), last
+	return len(hosts), len(kinds), last
 }
 
 // keysOf lists every key that the detections touch: with AMI and driver, and the

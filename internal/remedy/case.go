@@ -17,6 +17,7 @@ const (
 	maxAttempts = 64
 	maxTrail    = 64
 	maxDetail   = 300
+	maxFaults   = 32
 )
 
 // Scope says what a host belongs to; budgets and breakers count by these.
@@ -76,6 +77,7 @@ type Case struct {
 	HeartbeatAt time.Time
 	Newcomer    string
 	NewcomerAt  time.Time // since when it passes
+	ComeAt      time.Time // when it was first seen: its deadline counts from here
 	Held        Word      // a person holds the case
 
 	Attempts []Attempt
@@ -161,6 +163,7 @@ type Number struct {
 type Guard struct {
 	Rule      string
 	Cause     Cause
+	Faults    []string
 	Boot      string
 	Scope     Scope
 	Committed bool // no way back: what was begun is finished

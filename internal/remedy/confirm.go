@@ -27,7 +27,7 @@ func (k Confirmation) Err() error {
 // uncordoned, the budget spent or the task protected since Next decided. The
 // caller records the Result of a step that is not taken.
 func Confirm(s Step, w World, p Policy, now time.Time) Confirmation {
-	if w.Case.State.Final() || w.Case.ID != s.Case {
+	if w.Case.ID != s.Case || w.Case.State.Final() && !s.Kind.notifies() {
 		return withdraw(RefuseOver, string(w.Case.State))
 	}
 	if w.Case.Decision != s.Decision {
@@ -68,13 +68,13 @@ func (s Step) reconsider(w World, p Policy) Confirmation {
 	case w.Host.OptOut:
 		return withdraw(BlockOptOut, p.OptOutTag)
 	case s.Guard.CleanUp:
-		if !w.Host.well() {
+		if !w.Host.well(s.Guard.Faults) {
 			return withdraw(RefuseCured, "the fault is back; nothing is taken back")
 		}
 		return Confirmation{Go: true}
 	case s.Kind == StepHeartbeat || s.Kind == StepCompleteHook:
 		return Confirmation{Go: true}
-	case !w.Host.sick() && !w.Host.reason(s.Guard.Cause):
+	case !w.Host.sick(s.Guard.Faults):
 		return withdraw(RefuseCured, s.Guard.Cause.Token+" is no longer seen")
 	case s.Guard.Cause.Planned:
 		return Confirmation{Go: true}

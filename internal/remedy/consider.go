@@ -27,22 +27,31 @@ func Consider(h HostView, known []Case, p Policy, now time.Time) (Case, bool, st
 		}
 	}
 	why := "nothing asks for the host"
+	var opened Case
 	for _, r := range h.Verdict.Reasons {
 		if !demands(r) {
 			continue
 		}
 		if slices.ContainsFunc(known, func(c Case) bool { return c.Instance == h.Instance && slices.Contains(c.Faults, r.Fault) }) {
-			why = fmt.Sprintf("%s was answered already", r.Fault)
+			if opened.ID == "" {
+				why = fmt.Sprintf("%s was answered already", r.Fault)
+			}
 			continue
 		}
 		rule, ok := p.RuleFor(r)
 		if !ok {
-			why = fmt.Sprintf("no rule of the policy matches %s", r.Token)
+			if opened.ID == "" {
+				why = fmt.Sprintf("no rule of the policy matches %s", r.Token)
+			}
 			continue
 		}
-		return begin(h, r, rule, now), true, rule.Name
+		if opened.ID == "" {
+			opened, why = begin(h, r, rule, now), rule.Name
+		} else if len(opened.Faults) < maxFaults {
+			opened.Faults = append(opened.Faults, r.Fault)
+		}
 	}
-	return Case{}, false, why
+	return opened, opened.ID != "", why
 }
 
 // begin makes the case of a reason.

@@ -11,7 +11,7 @@ import (
 // recoveredUntouched closes a case whose fault went away before anything was done.
 func (m *move) recoveredUntouched() bool {
 	c := m.c
-	if c.Repair || len(c.Attempts) > 0 && c.touched() || !m.w.Host.well() {
+	if c.Repair || len(c.Attempts) > 0 && c.touched() || !m.w.Host.well(c.Faults) {
 		return false
 	}
 	c.finish(Closed, Recovered, m.now, "the fault cleared before anything was done")
@@ -30,7 +30,7 @@ func (m *move) curing() bool {
 	if c.committed() || !c.Repair || m.ending() {
 		return false
 	}
-	if !m.w.Host.well() {
+	if !m.w.Host.well(c.Faults) {
 		c.WellAt = time.Time{}
 		if c.Restored {
 			c.Restored = false
@@ -66,19 +66,15 @@ func (m *move) ending() bool {
 	return false
 }
 
-// escalate takes in what else stands: every fault that this case answers for, and
-// a stronger reason than its own.
+// escalate takes in what else stands, and a stronger reason than the case's own.
 func (m *move) escalate() {
 	c := m.c
 	for _, r := range m.w.Host.Verdict.Reasons {
 		if !demands(r) {
 			continue
 		}
-		if !slices.Contains(c.Faults, r.Fault) {
-			c.Faults = append(c.Faults, r.Fault)
-			if len(c.Faults) > 32 {
-				c.Faults = slices.Delete(c.Faults, 1, 2)
-			}
+		if !c.answers(r) {
+			continue
 		}
 		action := health.Strongest(r.Actions)
 		if r.Token == c.Cause.Token && r.Device == c.Cause.Device {
@@ -97,6 +93,24 @@ func (m *move) escalate() {
 		c.note(m.now, fmt.Sprintf("%s takes over from %s", r.Token, c.Cause.Token))
 		c.Cause, c.Rule, c.Rung, c.RungTry, c.RungAt = causeOf(r), rule.Name, 0, 0, m.now
 	}
+}
+
+// answers reports whether the case answers for the reason's fault, and takes it in
+// when it is new: seen after the case opened, or its own cause by another witness.
+// Older faults were weighed by Consider; what it left out, others answered for.
+func (c *Case) answers(r health.Reason) bool {
+	if slices.Contains(c.Faults, r.Fault) {
+		return true
+	}
+	own := r.Token == c.Cause.Token && r.Device == c.Cause.Device
+	if !own && !r.Stood.After(c.Opened) {
+		return false
+	}
+	c.Faults = append(c.Faults, r.Fault)
+	if len(c.Faults) > maxFaults {
+		c.Faults = slices.Delete(c.Faults, 1, 2)
+	}
+	return true
 }
 
 func causeOf(r health.Reason) Cause {

@@ -75,6 +75,9 @@ type host struct {
 	fixes     int
 }
 
+// GoString keeps the reports of failed laws short.
+func (h *host) GoString() string { return h.id }
+
 type task struct {
 	arn, service string
 	daemon       bool
@@ -365,16 +368,17 @@ func (f *fleet) move(i int) {
 		if f.onAct != nil {
 			f.onAct(s, h, w)
 		}
-		r := Done
-		if f.outcome != nil && f.outcome(s) != "" {
+		var r Result
+		if f.outcome != nil {
 			r = f.outcome(s)
-		} else {
+		}
+		if r == Pending {
 			r = f.act(s, h)
 		}
 		if f.lost != nil && r == Done && f.lost(s) {
 			r = Transient
 		}
-		detail := ""
+		detail := map[Result]string{Refused: "AccessDenied", Transient: "time-out or throttle"}[r]
 		if s.Kind.notifies() {
 			detail = s.Reason
 		}
@@ -382,7 +386,7 @@ func (f *fleet) move(i int) {
 		if f.crash != nil && f.crash(s, true) {
 			return
 		}
-		f.cases[i] = Record(f.cases[i], s, r, "", f.now)
+		f.cases[i] = Record(f.cases[i], s, r, detail, f.now)
 	}
 }
 

@@ -46,11 +46,11 @@ type verb func(s *script, d *datadriven.TestData) string
 var verbs = map[string]verb{
 	"fleet": verbFleet, "policy": verbPolicy, "task": verbTask, "xid": verbXid, "signal": verbSignal,
 	"advance": verbAdvance, "person": verbPerson, "group": verbGroup, "host": verbHost, "inject": verbInject,
-	"cases": verbCases, "breaker": verbBreaker, "consider": verbConsider,
+	"cases": verbCases, "breaker": verbBreaker, "consider": verbConsider, "table": verbTable,
 }
 
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
 		s := &script{t: t, doc: string(defaultYAML)}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			s.t = t

@@ -10,7 +10,7 @@ import (
 // runs goes on under the new one, in the mode it had.
 func verbPolicy(s *script, d *datadriven.TestData) string {
 	doc := string(defaultYAML)
-	for _, line := range strings.Split(strings.TrimSpace(d.Input), "\n") {
+	for _, line := range strings.Split(strings.Trim(d.Input, "\n"), "\n") {
 		old, now, ok := strings.Cut(line, " => ")
 		if !ok || !strings.Contains(doc, old) {
 			d.Fatalf(s.t, "the document has no %q", old)

@@ -26,7 +26,11 @@ func (m *move) verifying() {
 		return
 	}
 	n := m.w.Newcomer
-	late := m.now.Sub(c.Since) > dur(m.p.Replacement.Newcomer)
+	if n != nil && n.Instance != c.Newcomer {
+		c.Newcomer, c.NewcomerAt, c.ComeAt = n.Instance, time.Time{}, m.now
+		c.note(m.now, "newcomer "+n.Instance)
+	}
+	late := m.now.Sub(later(c.Since, c.ComeAt)) > dur(m.p.Replacement.Newcomer)
 	if n == nil {
 		c.NewcomerAt = time.Time{}
 		c.Waiting = "the group to launch another instance"
@@ -34,10 +38,6 @@ func (m *move) verifying() {
 			m.page(BlockNewcomer, fmt.Sprintf("no instance came within %s", dur(m.p.Replacement.Newcomer)))
 		}
 		return
-	}
-	if n.Instance != c.Newcomer {
-		c.Newcomer, c.NewcomerAt = n.Instance, time.Time{}
-		c.note(m.now, "newcomer "+n.Instance)
 	}
 	ok, missing := n.passes()
 	switch {

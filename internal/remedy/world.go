@@ -1,6 +1,7 @@
 package remedy
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bulkhead-ecs/bulkhead/internal/health"
@@ -136,21 +137,21 @@ func (h HostView) holders() []Task {
 // share in the ledger. Both, because ECS's books are early.
 func (h HostView) empty() bool { return len(h.holders()) == 0 && h.LedgerShares == 0 }
 
-// reason finds the standing reason of the cause.
+// reason reports whether the cause itself stands.
 func (h HostView) reason(c Cause) bool {
 	for _, r := range h.Verdict.Reasons {
-		if r.Token == c.Token && r.Device == c.Device && (r.Planned || demands(r)) {
+		if r.Token == c.Token && r.Device == c.Device && demands(r) {
 			return true
 		}
 	}
 	return false
 }
 
-// sick reports whether the verdict still asks for the host or one of its cards,
-// by this cause or another.
-func (h HostView) sick() bool {
+// sick reports whether one of the faults still asks for the host or a card. What
+// another case answered for, perhaps by a person's word, is none of this one's.
+func (h HostView) sick(faults []string) bool {
 	for _, r := range h.Verdict.Reasons {
-		if demands(r) {
+		if demands(r) && slices.Contains(faults, r.Fault) {
 			return true
 		}
 	}
@@ -167,9 +168,9 @@ func demands(r health.Reason) bool {
 	return false
 }
 
-// well reports whether the fault is over. Not knowing is not well.
-func (h HostView) well() bool {
-	return !h.sick() && h.Verdict.Host.Level != health.Unknown && !h.Verdict.At.IsZero()
+// well reports whether the faults are over. Not knowing is not well.
+func (h HostView) well(faults []string) bool {
+	return !h.sick(faults) && h.Verdict.Host.Level != health.Unknown && !h.Verdict.At.IsZero()
 }
 
 // serves reports whether the host counts as serving for min-healthy.
