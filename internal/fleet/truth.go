@@ -70,7 +70,7 @@ func (t *truth) hostIDs(cluster string, known map[ledger.HostID]ledger.Host) []l
 func (s *Sweep) collect(ctx context.Context, cluster string) (*truth, error) {
 	t := newTruth()
 	var mu sync.Mutex
-	group, ctx := errgroup.WithContext(ctx)
+	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(3, s.Parallel)) // three listers must never wait for each other's describes
 	describeHosts := func(ctx context.Context, arns []string) error {
 		found, _, err := s.ECS.DescribeHosts(ctx, cluster, arns)
@@ -91,11 +91,11 @@ func (s *Sweep) collect(ctx context.Context, cluster string) (*truth, error) {
 		return err
 	}
 	group.Go(func() error {
-		return listed(ctx, func(next string) ([]string, string, error) { return s.ECS.ListHosts(ctx, cluster, next) }, describeHosts, group)
+		return listed(gctx, func(next string) ([]string, string, error) { return s.ECS.ListHosts(gctx, cluster, next) }, describeHosts, group)
 	})
 	for _, desired := range []string{"RUNNING", "STOPPED"} {
 		group.Go(func() error {
-			return listed(ctx, func(next string) ([]string, string, error) { return s.ECS.ListTasks(ctx, cluster, desired, next) }, describeTasks, group)
+			return listed(gctx, func(next string) ([]string, string, error) { return s.ECS.ListTasks(gctx, cluster, desired, next) }, describeTasks, group)
 		})
 	}
 	if err := group.Wait(); err != nil {
