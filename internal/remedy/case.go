@@ -139,18 +139,19 @@ type Attempt struct {
 // step; adapters pass it on where the API takes a token, and search by it before
 // they act again where it does not.
 type Step struct {
-	Kind     StepKind
-	Key      string
-	Case     string
-	Decision int64 // of the case when it was decided
-	Host     string
-	Instance string
-	Group    string
-	Target   string // task ARN for StopTask and TerminateClients
-	PIDs     []int  // clients whose owner is proven
-	Reason   string
-	Numbers  []Number // what allowed it
-	Guard    Guard
+	Kind        StepKind
+	Key         string
+	Case        string
+	Decision    int64 // of the case when it was decided
+	Host        string
+	Instance    string
+	Group       string
+	Target      string // task ARN for StopTask and TerminateClients
+	PIDs        []int  // clients whose owner is proven
+	WithClients bool   // RestartMps though clients run
+	Reason      string
+	Numbers     []Number // what allowed it
+	Guard       Guard
 }
 
 // Number is one figure of a decision, for its log line.

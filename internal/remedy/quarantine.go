@@ -100,7 +100,7 @@ func (m *move) restartMPS() {
 		m.advance(fmt.Sprintf("a restart of MPS would break its %d clients (-1: unknown)", n))
 		return
 	}
-	switch m.ask(Step{Kind: StepRestartMPS}, m.tryKey()) {
+	switch m.ask(Step{Kind: StepRestartMPS, WithClients: m.rung.WithClients}, m.tryKey()) {
 	case failed:
 		m.advance("the restart of MPS failed")
 	case over:
@@ -126,7 +126,7 @@ func (m *move) onTasks(kind StepKind) {
 			if len(t.PIDs) == 0 {
 				continue // no proof whose they are: they are left alone
 			}
-			s.PIDs = t.PIDs
+			s.PIDs = t.PIDs[:min(len(t.PIDs), maxPIDs)]
 		}
 		if t.Protected && m.now.Sub(c.RungAt) < dur(m.p.Drain.Protection) {
 			c.Waiting = fmt.Sprintf("task %s of %s is protected", t.ARN, t.Family)
