@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/health"
 )
 
-// xid code=N host=ID [family=F] [pid=N], with the line's text below: the kernel
+// xid code=N host=ID [family=F] [pid=N] [count=N], with the line's text below: the kernel
 // log of the host. Prints the verdict.
 func verbXid(s *script, d *datadriven.TestData) string {
 	h := s.named(d)
@@ -16,6 +16,7 @@ func verbXid(s *script, d *datadriven.TestData) string {
 	d.ScanArgs(s.t, "code", &sig.Code)
 	arg(s, d, "family", &sig.Family)
 	arg(s, d, "pid", &sig.PID)
+	arg(s, d, "count", &sig.Count)
 	s.fleet.assess(h, sig)
 	return s.verdict(h)
 }
