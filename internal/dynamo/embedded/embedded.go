@@ -1,0 +1,57 @@
+// Package embedded opens a DynamoDB store for a process without AWS: the real
+// store and the real SDK client over a DynamoDB stand-in inside the process. With
+// BULKHEAD_TEST_DYNAMODB_ENDPOINT set, it is the DynamoDB at that address instead.
+package embedded
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/truora/minidyn/server"
+
+	"github.com/bulkhead-ecs/bulkhead/internal/dynamo"
+)
+
+// EnvEndpoint names a DynamoDB to use instead of the stand-in: an address, or
+// "aws" for the one of the AWS configuration.
+const EnvEndpoint = "BULKHEAD_TEST_DYNAMODB_ENDPOINT"
+
+// Table is the name of the table that Open makes.
+const Table = "bulkhead-ledger"
+
+// Open makes a table and opens it. done releases what was started.
+func Open(ctx context.Context, opts ...func(*dynamodb.Options)) (s *dynamo.Store, done func(), err error) {
+	cfg := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("local", "local", "")}
+	o := dynamo.Options{Table: Table, Client: opts}
+	switch address := os.Getenv(EnvEndpoint); address {
+	case "":
+		o.Endpoint = "http://dynamodb.in-process"
+		cfg.HTTPClient = &http.Client{Transport: transport{server.NewServer()}}
+	case "aws":
+		if cfg, err = config.LoadDefaultConfig(ctx); err != nil {
+			return nil, nil, err
+		}
+	default:
+		o.Endpoint = address
+	}
+	s = dynamo.Open(cfg, o)
+	return s, func() {}, s.CreateTable(ctx)
+}
+
+// transport answers requests by a handler in this process, without a socket.
+type transport struct{ h http.Handler }
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	t.h.ServeHTTP(w, r)
+	resp := w.Result()
+	resp.Request = r
+	return resp, r.Context().Err()
+}
