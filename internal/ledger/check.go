@@ -96,7 +96,7 @@ func (c *checker) tiers(d Device, holding []Share) {
 	for i, a := range holding {
 		for _, b := range holding[i+1:] {
 			if a.TaskARN != b.TaskARN && !c.policy.compatible(a.Tier, b.Tier) {
-				c.add(TierConflict, Error, string(d.UUID), "tier %s of %s beside tier %s of %s", a.Tier, a.TaskARN, b.Tier, b.TaskARN)
+				c.add(TierConflict, Error, string(d.UUID), "tier %s beside tier %s: %s and %s", a.Tier, b.Tier, a.TaskARN, b.TaskARN)
 				return
 			}
 		}

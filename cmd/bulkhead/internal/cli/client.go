@@ -52,7 +52,7 @@ func (g *globals) client(ctx context.Context) (*client, error) {
 		return nil, useError("--endpoint %q is no address: give one like https://abc.execute-api.us-east-1.amazonaws.com", base)
 	}
 	c := &client{base: base, http: &http.Client{Timeout: 30 * time.Second}}
-	if local(u.Hostname()) {
+	if onLoopback(u.Hostname()) {
 		return c, nil
 	}
 	var opts []func(*config.LoadOptions) error
@@ -70,7 +70,7 @@ func (g *globals) client(ctx context.Context) (*client, error) {
 	return c, nil
 }
 
-func local(host string) bool {
+func onLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

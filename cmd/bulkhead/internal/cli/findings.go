@@ -52,7 +52,7 @@ func printFindings(cmd *cobra.Command, fs []httpapi.FindingDoc, wide bool) {
 		fmt.Fprintln(cmd.OutOrStdout(), "No findings.")
 		return
 	}
-	width := 44
+	width := 52
 	if wide {
 		width = 400
 	}

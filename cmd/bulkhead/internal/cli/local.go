@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-ecs/bulkhead/internal/local"
+)
+
+func newLocal(_ *globals) *cobra.Command {
+	var o local.Options
+	var store string
+	var port int
+	var verbose bool
+	cmd := &cobra.Command{
+		Use:   "local",
+		Short: "Run all of it on this machine, with no AWS and no GPU",
+		Long: "Run the store, the real handlers and the API in one process on loopback, over a day in the life of a\n" +
+			"pretended ECS cluster that packs as ECS does: by GPU memory alone.",
+		Example: "  bulkhead local\n  bulkhead local --hosts 40 --seed 7 --speed 600\n  bulkhead local --for 20s",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Hosts < 1 || o.Hosts > 200 {
+				return useError("--hosts %d: give 1 to 200", o.Hosts)
+			}
+			if o.Speed <= 0 || o.Speed > 3600 {
+				return useError("--speed %g: give more than 0 and at most 3600", o.Speed)
+			}
+			var done func()
+			var err error
+			if o.Store, done, err = openStore(cmd.Context(), store); err != nil {
+				return err
+			}
+			defer done()
+			o.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+			o.Log = slog.New(slog.DiscardHandler)
+			if verbose {
+				o.Log = slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
+			}
+			err = local.Run(cmd.Context(), o, cmd.OutOrStdout())
+			if errors.Is(err, local.ErrPortTaken) {
+				return exitError{ExitUse, err}
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.Hosts, "hosts", 8, "container instances in the fleet")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of the day: the same seed gives the same day")
+	f.Float64Var(&o.Speed, "speed", 60, "seconds of fleet time a second")
+	f.DurationVar(&o.For, "for", 0, "end by itself after this long, such as 20s (default: run until stopped)")
+	f.IntVar(&port, "port", 8780, "port of the API on 127.0.0.1; 0 takes a free one")
+	f.StringVar(&store, "store", "dynamodb", "where the ledger is kept: dynamodb (embedded) or memory")
+	f.BoolVar(&o.Quiet, "quiet", false, "print nothing while it runs")
+	f.BoolVar(&verbose, "verbose", false, "log every decision as JSON lines on standard error")
+	return cmd
+}
