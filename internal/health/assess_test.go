@@ -1,12 +1,17 @@
 package health
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
 )
@@ -70,6 +75,8 @@ func run(t *testing.T, st State, steps []step) (State, Verdict) {
 
 func at(d time.Duration) time.Time { return t0.Add(d) }
 
+func expected(s Signal) Signal { s.Expected = true; return s }
+
 func fam(s Signal, family string, pid int) Signal { s.Family, s.PID = family, pid; return s }
 
 func TestTheRulesOfEachConditionHoldOverTime(t *testing.T) {
@@ -112,6 +119,14 @@ func TestTheRulesOfEachConditionHoldOverTime(t *testing.T) {
 		"Xid 31 of different families in two incidents closes the card": {oneGPU(), []step{
 			{time.Hour, []Signal{fam(xid(31, at(0)), "a:1", 1), fam(xid(31, at(time.Hour)), "b:1", 2)}, Degraded, CloseGPU, false, "2 families"},
 		}},
+		"a victim of one incident is not the family of that incident": {oneGPU(), []step{
+			{10 * m, []Signal{fam(xid(13, at(0)), "a:1", 1), fam(xid(13, at(time.Second)), "b:1", 2), fam(xid(13, at(10*m)), "a:1", 3)}, Suspect, Application, true, ""},
+		}},
+		"a remap state read before the Xid does not void it": {oneGPU(), []step{
+			{0, []Signal{onCard(state(KindRemapFailure, Clear, at(0)))}, Healthy, Ignore, true, ""},
+			{m, []Signal{xid(64, at(m))}, Failed, Replace, false, ""},
+		}},
+		"Xid 45 of a task that was being stopped is nothing": {oneGPU(), []step{{0, []Signal{expected(xid(45, at(0)))}, Healthy, Ignore, true, ""}}},
 		"Xid 43 is forgotten after ten minutes": {oneGPU(), []step{
 			{0, []Signal{xid(43, at(0))}, Suspect, Application, true, ""},
 			{11 * m, nil, Healthy, Ignore, true, ""},
@@ -367,7 +382,7 @@ func TestAForgedOrImpossibleSignalIsRefusedByName(t *testing.T) {
 		"count":         func(s *Signal) { s.Count = math.MaxInt64 },
 		"no time":       func(s *Signal) { s.LastSeen = time.Time{} },
 		"the future":    func(s *Signal) { s.LastSeen = t0.Add(time.Hour) },
-		"long id":       func(s *Signal) { s.Family = strings.Repeat("x", MaxIDBytes+1) },
+		"long id":       func(s *Signal) { s.Family = strings.Repeat("x", MaxNameBytes+1) },
 		"no number":     func(s *Signal) { s.HasValue, s.Value = true, math.NaN() },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -398,5 +413,36 @@ func TestOneCardsFaultLeavesTheOtherCardsOpen(t *testing.T) {
 	_, v, _ := Assess(host(4), []Signal{onCard(state(KindECCUncorrectable, Seen, t0))}, mustDefault(t), t0)
 	if a, b := v.Device(gpuA), v.Device(gpuB); a.AcceptsTasks || !b.AcceptsTasks || b.Level != Healthy {
 		t.Errorf("A %+v B %+v", a, b)
+	}
+}
+
+func TestTheStateOfAHostIsSmallUnderAnyStormAndKeepsItsForm(t *testing.T) {
+	p := mustDefault(t)
+	st := host(8)
+	for i := range 60 {
+		var batch []Signal
+		for j := range 300 {
+			s := xid(1+(i*300+j)%9_000, t0.Add(time.Duration(i)*20*time.Minute+time.Duration(j)*time.Second))
+			s.Code = 1 + j%100
+			s.PID, s.Task = j+1, strings.Repeat("t", MaxTaskBytes-6)+fmt.Sprint(100_000+j)
+			s.Family, s.Text = strings.Repeat("f", MaxNameBytes), strings.Repeat("x", 2*MaxTextBytes)
+			batch = append(batch, s)
+		}
+		var errs []error
+		if st, _, errs = Assess(st, batch, p, t0.Add(30*time.Hour)); len(errs) > 0 {
+			t.Fatal(errs[0])
+		}
+	}
+	src, err := json.Marshal(st)
+	if err != nil || len(src) > 300<<10 {
+		t.Fatalf("%d bytes, %v", len(src), err)
+	}
+	t.Logf("%d bytes, %d conditions", len(src), len(st.Conditions))
+	var back State
+	if err := json.Unmarshal(src, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(st, back, cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
 	}
 }

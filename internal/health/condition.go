@@ -10,88 +10,90 @@ import (
 
 const day = 24 * time.Hour
 
-// Bounds of what is kept for one host, so that the host's item stays small under
-// any storm.
+// Bounds of what is kept for one host, so that its item stays well under the
+// table's 400 KB under any storm.
 const (
-	MaxConditions = 128
-	MaxEvents     = 48 // kept occurrences of one condition
-	maxBoots      = 4
+	MaxConditions  = 64
+	MaxEvents      = 24  // kept occurrences of one condition
+	MaxStateEvents = 192 // and of all conditions
+	maxBoots       = 4
 )
 
 // Facts are what the caller knows of a host besides signals; it refreshes them in
 // the State before each assessment.
 type Facts struct {
-	Host          string        // container instance ARN
-	AMI           string        // AMI id or release
-	DriverRelease string        // NVIDIA driver
-	Devices       int           // cards the instance type has
-	MultiGPUTasks bool          // a task on it uses several cards
-	HGX           bool          // NVSwitch board
-	Grace         bool          // Grace CPU
-	BootAt        time.Time     // start of the current boot, for start grace
-	AgentExpected bool          // our agent is meant to run here
-	AgentLease    time.Duration // how often it promised to report; 0: the policy's
+	Host          string        `json:"host,omitzero"`          // container instance ARN
+	AMI           string        `json:"ami,omitzero"`           // AMI id or release
+	DriverRelease string        `json:"driverRelease,omitzero"` // NVIDIA driver
+	Devices       int           `json:"devices,omitzero"`       // cards the instance type has
+	MultiGPUTasks bool          `json:"multiGpuTasks,omitzero"` // a task on it uses several cards
+	HGX           bool          `json:"hgx,omitzero"`           // NVSwitch board
+	Grace         bool          `json:"grace,omitzero"`         // Grace CPU
+	BootAt        time.Time     `json:"bootAt,omitzero"`        // start of the current boot, for start grace
+	AgentExpected bool          `json:"agentExpected,omitzero"` // our agent is meant to run here
+	AgentLease    time.Duration `json:"agentLease,omitzero"`    // how often it promised to report; 0: the policy's
 }
 
 // State is what is remembered of one host between two assessments. It is a plain
 // value, safe to store as it is.
 type State struct {
-	Facts      Facts
-	BootID     string
-	Boots      []Boot // newest last, bounded
-	HeardAgent time.Time
-	Conditions []Condition // sorted by key
-	Dropped    int64       // conditions let go because there were too many
-	Stale      int64       // signals of an older boot or out of order
+	Facts      Facts       `json:"facts,omitzero"`
+	BootID     string      `json:"bootId,omitzero"`
+	Boots      []Boot      `json:"boots,omitzero"` // newest last, bounded
+	HeardAgent time.Time   `json:"heardAgent,omitzero"`
+	Conditions []Condition `json:"conditions,omitzero"` // sorted by key
+	Dropped    int64       `json:"dropped,omitzero"`    // conditions let go because there were too many
+	Stale      int64       `json:"stale,omitzero"`      // signals of an older boot or out of order
 }
 
 // Boot is a boot of the host and when it was first heard of.
 type Boot struct {
-	ID    string
-	Since time.Time
+	ID    string    `json:"id,omitzero"`
+	Since time.Time `json:"since,omitzero"`
 }
 
 // Condition is one kind (or Xid code) on one subject. Events of several witnesses
 // are one condition; states are kept by witness, so that one witness cannot clear
 // what another still sees.
 type Condition struct {
-	Kind    Kind
-	Code    int
-	Device  gpu.UUID
-	Witness Witness // states only
-	BootID  string
+	Kind    Kind     `json:"kind,omitzero"`
+	Code    int      `json:"code,omitzero"`
+	Device  gpu.UUID `json:"device,omitzero"`
+	Witness Witness  `json:"witness,omitzero"` // states only
+	BootID  string   `json:"bootId,omitzero"`
 
-	FirstSeen time.Time // of this episode; never moves while it stands
-	LastSeen  time.Time // last bad reading or event
-	Stood     time.Time // when it began to stand; zero while debounced
-	Cleared   time.Time // zero while it stands or may stand
-	ClearedBy string
-	Count     int64
-	Text      string
-	Bad, Good Streak
-	LastRead  time.Time // last reading of any sort
-	Events    []Event   // events only, by time, bounded
+	FirstSeen time.Time `json:"firstSeen,omitzero"` // of this episode; never moves while it stands
+	LastSeen  time.Time `json:"lastSeen,omitzero"`  // last bad reading or event
+	Stood     time.Time `json:"stood,omitzero"`     // when it began to stand; zero while debounced
+	Cleared   time.Time `json:"cleared,omitzero"`   // zero while it stands or may stand
+	ClearedBy string    `json:"clearedBy,omitzero"`
+	Count     int64     `json:"count,omitzero"`
+	Text      string    `json:"text,omitzero"`
+	Bad       Streak    `json:"bad,omitzero"`
+	Good      Streak    `json:"good,omitzero"`
+	LastRead  time.Time `json:"lastRead,omitzero"` // last reading of any sort
+	Events    []Event   `json:"events,omitzero"`   // events only, by time, bounded
 
-	Latched   []Action // what a counting rule reached; kept until boot or a person
-	LatchedBy string
+	Latched   []Action `json:"latched,omitzero"` // what a counting rule reached; kept until boot or a person
+	LatchedBy string   `json:"latchedBy,omitzero"`
 }
 
 // Streak is a run of equal readings.
 type Streak struct {
-	N     int
-	First time.Time
-	Last  time.Time
+	N     int       `json:"n,omitzero"`
+	First time.Time `json:"first,omitzero"`
+	Last  time.Time `json:"last,omitzero"`
 }
 
 // Event is one occurrence of an event kind.
 type Event struct {
-	At       time.Time
-	PID      int
-	Task     string
-	Family   string
-	Unit     string
-	Witness  Witness
-	Expected bool
+	At       time.Time `json:"at,omitzero"`
+	PID      int       `json:"pid,omitzero"`
+	Task     string    `json:"task,omitzero"`
+	Family   string    `json:"family,omitzero"`
+	Unit     string    `json:"unit,omitzero"`
+	Witness  Witness   `json:"witness,omitzero"`
+	Expected bool      `json:"expected,omitzero"`
 }
 
 type conditionKey struct {
@@ -184,6 +186,25 @@ func (c *Condition) thin(quiet time.Duration) {
 	}
 	if n := len(c.Events) - MaxEvents; n > 0 {
 		c.Events = slices.Delete(c.Events, 0, n)
+	}
+}
+
+// thin keeps the whole state under MaxStateEvents: the condition with the most
+// gives up its oldest.
+func (st *State) thin(quiet time.Duration) {
+	total := 0
+	for i := range st.Conditions {
+		st.Conditions[i].thin(quiet)
+		total += len(st.Conditions[i].Events)
+	}
+	for ; total > MaxStateEvents; total-- {
+		most := 0
+		for i := range st.Conditions {
+			if len(st.Conditions[i].Events) > len(st.Conditions[most].Events) {
+				most = i
+			}
+		}
+		st.Conditions[most].Events = slices.Delete(st.Conditions[most].Events, 0, 1)
 	}
 }
 

@@ -23,9 +23,7 @@ func (st *State) ingest(signals []Signal, p *Policy, now time.Time) []error {
 	for _, s := range batch {
 		st.take(s, p)
 	}
-	for i := range st.Conditions {
-		st.Conditions[i].thin(p.Quiet)
-	}
+	st.thin(p.Quiet)
 	return refused
 }
 

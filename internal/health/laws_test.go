@@ -183,3 +183,17 @@ func TestFirstSeenNeverMovesWhileTheFaultStands(t *testing.T) {
 		}
 	})
 }
+
+func TestALevelIsReadBackFromItsWord(t *testing.T) {
+	for l := Healthy; l <= Failed; l++ {
+		text, err := l.MarshalText()
+		var back Level
+		if err != nil || back.UnmarshalText(text) != nil || back != l {
+			t.Errorf("%s came back as %s", text, back)
+		}
+	}
+	var l Level
+	if err := l.UnmarshalText([]byte("splendid")); err == nil {
+		t.Error("an unknown level was read")
+	}
+}

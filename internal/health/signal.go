@@ -15,7 +15,8 @@ import (
 // broken or hostile; what is longer is cut (text) or refused (all else).
 const (
 	MaxTextBytes  = 512
-	MaxIDBytes    = 2048 // ARNs
+	MaxTaskBytes  = 512 // a task ARN
+	MaxNameBytes  = 300 // family:revision
 	MaxCount      = 1 << 40
 	MaxXidCode    = 10_000
 	maxSkewFuture = 5 * time.Minute
@@ -66,7 +67,7 @@ func (s Signal) Normalize(now time.Time) (Signal, error) {
 		return s, fmt.Errorf("%w: reading %d is not known", ErrSignal, s.Reading)
 	case s.PID < 0 || s.Count < 0 || s.Count > MaxCount:
 		return s, fmt.Errorf("%w: pid %d or count %d is impossible", ErrSignal, s.PID, s.Count)
-	case len(s.BootID) > 128 || len(s.Task) > MaxIDBytes || len(s.Family) > MaxIDBytes || len(s.Unit) > 128:
+	case len(s.BootID) > 128 || len(s.Task) > MaxTaskBytes || len(s.Family) > MaxNameBytes || len(s.Unit) > 128:
 		return s, fmt.Errorf("%w: an id is too long", ErrSignal)
 	case s.LastSeen.IsZero():
 		return s, fmt.Errorf("%w: no time", ErrSignal)

@@ -1,6 +1,9 @@
 package health
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Level is how well a card or a host is, from best to worst.
 type Level uint8
@@ -135,3 +138,16 @@ const (
 	FormEvent Form = "event"
 	FormState Form = "state"
 )
+
+// MarshalText writes the level as its word.
+func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText reads the word.
+func (l *Level) UnmarshalText(text []byte) error {
+	i := slices.Index(levelNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("level %q is not known", clip(string(text), 32))
+	}
+	*l = Level(i)
+	return nil
+}

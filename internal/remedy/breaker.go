@@ -34,9 +34,9 @@ func (b BreakerPolicy) check() []error {
 // CauseKey is what a breaker stands for. With AMI and driver empty it counts one
 // token over the whole cluster.
 type CauseKey struct {
-	Token  string
-	AMI    string
-	Driver string
+	Token  string `json:"token,omitzero"`
+	AMI    string `json:"ami,omitzero"`
+	Driver string `json:"driver,omitzero"`
 }
 
 // Of reports whether a case falls under the key.
@@ -54,10 +54,10 @@ func (k CauseKey) String() string {
 
 // Detection is one host on which a cause was found, acted upon or not.
 type Detection struct {
-	Instance string
-	Key      CauseKey // with AMI and driver
-	At       time.Time
-	Planned  bool
+	Instance string    `json:"instance,omitzero"`
+	Key      CauseKey  `json:"key,omitzero"` // with AMI and driver
+	At       time.Time `json:"at,omitzero"`
+	Planned  bool      `json:"planned,omitzero"`
 }
 
 // Detections lists what a host's verdict adds, once for each cause that asks for
@@ -85,16 +85,16 @@ const (
 
 // Breaker is one cause that is, or was, held.
 type Breaker struct {
-	Key       CauseKey
-	State     BreakerState
-	Since     time.Time
-	LastSeen  time.Time // last detection: the cool-down counts from here
-	CoolDown  time.Duration
-	Canary    string    // case id
-	Hosts     int       // that made it open
-	Of        int       // hosts in the population
-	ResetBy   Word      // a person closed it
-	Forgotten time.Time // detections up to here no longer count
+	Key       CauseKey      `json:"key,omitzero"`
+	State     BreakerState  `json:"state,omitzero"`
+	Since     time.Time     `json:"since,omitzero"`
+	LastSeen  time.Time     `json:"lastSeen,omitzero"` // last detection: the cool-down counts from here
+	CoolDown  time.Duration `json:"coolDown,omitzero"`
+	Canary    string        `json:"canary,omitzero"`    // case id
+	Hosts     int           `json:"hosts,omitzero"`     // that made it open
+	Of        int           `json:"of,omitzero"`        // hosts in the population
+	ResetBy   Word          `json:"resetBy,omitzero"`   // a person closed it
+	Forgotten time.Time     `json:"forgotten,omitzero"` // detections up to here no longer count
 }
 
 // Population counts the hosts that a cause could have met.
@@ -105,9 +105,9 @@ type Population struct {
 
 // Notice is what people are told when a breaker changes.
 type Notice struct {
-	Key  CauseKey
-	Page bool
-	Text string
+	Key  CauseKey `json:"key,omitzero"`
+	Page bool     `json:"page,omitzero"`
+	Text string   `json:"text,omitzero"`
 }
 
 // Trip judges all detections of the window (planned ones never count) and returns

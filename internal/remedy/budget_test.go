@@ -95,3 +95,23 @@ func TestCountingLeavesOutPlannedDeparturesAndTheCaseItself(t *testing.T) {
 		t.Error("a host without a zone has no usage of one")
 	}
 }
+
+func TestOnlyRepairsThatBroughtTheHostBackCountAsFixes(t *testing.T) {
+	fixed := func(change func(*Case)) Case {
+		c := Case{Instance: "i-1", State: Closed, Outcome: Recovered, Entered: start, Closed: start}
+		change(&c)
+		return c
+	}
+	cases := []Case{
+		fixed(func(*Case) {}),
+		fixed(func(c *Case) { c.Outcome = CordonLeft }),
+		fixed(func(c *Case) { c.Instance = "i-2" }),
+		fixed(func(c *Case) { c.Entered = time.Time{} }),
+		fixed(func(c *Case) { c.Outcome = Replaced }),
+		fixed(func(c *Case) { c.State = Cancelled }),
+		fixed(func(c *Case) { c.Closed = start.Add(-8 * 24 * time.Hour) }),
+	}
+	if got := Fixes("i-1", cases, 7*24*time.Hour, start); got != 2 {
+		t.Errorf("%d fixes, want 2", got)
+	}
+}

@@ -22,88 +22,88 @@ const (
 
 // Scope says what a host belongs to; budgets and breakers count by these.
 type Scope struct {
-	Cluster          string
-	CapacityProvider string
-	Zone             string
-	InstanceType     string
-	AMI              string
-	Driver           string
+	Cluster          string `json:"cluster,omitzero"`
+	CapacityProvider string `json:"capacityProvider,omitzero"`
+	Zone             string `json:"zone,omitzero"`
+	InstanceType     string `json:"instanceType,omitzero"`
+	AMI              string `json:"ami,omitzero"`
+	Driver           string `json:"driver,omitzero"`
 }
 
 // Cause is the reason for which a case moves.
 type Cause struct {
-	Token   string
-	Class   health.Class
-	Action  health.Action // the strongest asked for
-	Device  gpu.UUID
-	Planned bool
-	Why     string
+	Token   string        `json:"token,omitzero"`
+	Class   health.Class  `json:"class,omitzero"`
+	Action  health.Action `json:"action,omitzero"` // the strongest asked for
+	Device  gpu.UUID      `json:"device,omitzero"`
+	Planned bool          `json:"planned,omitzero"`
+	Why     string        `json:"why,omitzero"`
 }
 
 // Case is one fault of one host. It is a plain value: what the table holds.
 type Case struct {
-	ID       string
-	Host     string // container instance ARN
-	Instance string // EC2 instance id
-	BootID   string
-	Scope    Scope
-	Cause    Cause
-	Faults   []string // faults that this case answers for: never twice for one
+	ID       string   `json:"id,omitzero"`
+	Host     string   `json:"host,omitzero"`     // container instance ARN
+	Instance string   `json:"instance,omitzero"` // EC2 instance id
+	BootID   string   `json:"bootId,omitzero"`
+	Scope    Scope    `json:"scope,omitzero"`
+	Cause    Cause    `json:"cause,omitzero"`
+	Faults   []string `json:"faults,omitzero"` // faults that this case answers for: never twice for one
 
-	State    State
-	Resume   State // the state that a Blocked case came from
-	Since    time.Time
-	Opened   time.Time
-	Entered  time.Time // into repair; zero before
-	Closed   time.Time
-	Outcome  Outcome
-	Block    Block
-	Waiting  string // what is waited for, in words
-	Rule     string
-	Rung     int
-	RungAt   time.Time
-	RungTry  int
-	DrainAt  time.Time
-	WellAt   time.Time // since when the fault is no longer seen; zero while it stands
-	Repair   bool      // takes a place in the budgets
-	Restored bool      // on the way back into service
-	Detached bool      // out of its group: no way back
-	Ended    bool      // its end was ordered: no way back
+	State    State     `json:"state,omitzero"`
+	Resume   State     `json:"resume,omitzero"` // the state that a Blocked case came from
+	Since    time.Time `json:"since,omitzero"`
+	Opened   time.Time `json:"opened,omitzero"`
+	Entered  time.Time `json:"entered,omitzero"` // into repair; zero before
+	Closed   time.Time `json:"closed,omitzero"`
+	Outcome  Outcome   `json:"outcome,omitzero"`
+	Block    Block     `json:"block,omitzero"`
+	Waiting  string    `json:"waiting,omitzero"` // what is waited for, in words
+	Rule     string    `json:"rule,omitzero"`
+	Rung     int       `json:"rung,omitzero"`
+	RungAt   time.Time `json:"rungAt,omitzero"`
+	RungTry  int       `json:"rungTry,omitzero"`
+	DrainAt  time.Time `json:"drainAt,omitzero"`
+	WellAt   time.Time `json:"wellAt,omitzero"`   // since when the fault is no longer seen; zero while it stands
+	Repair   bool      `json:"repair,omitzero"`   // takes a place in the budgets
+	Restored bool      `json:"restored,omitzero"` // on the way back into service
+	Detached bool      `json:"detached,omitzero"` // out of its group: no way back
+	Ended    bool      `json:"ended,omitzero"`    // its end was ordered: no way back
 
-	CordonOurs  bool // we set DRAINING and saw it done
-	CordonMaybe bool // asked, never learned what came of it: treated as a person's
-	CordonSeen  bool // DRAINING was seen while ours
-	MarksOurs   bool
-	HeartbeatAt time.Time
-	Newcomer    string
-	NewcomerAt  time.Time // since when it passes
-	ComeAt      time.Time // when it was first seen: its deadline counts from here
-	Held        Word      // a person holds the case
+	CordonOurs  bool      `json:"cordonOurs,omitzero"`  // we set DRAINING and saw it done
+	CordonMaybe bool      `json:"cordonMaybe,omitzero"` // asked, never learned what came of it: treated as a person's
+	CordonSeen  bool      `json:"cordonSeen,omitzero"`  // DRAINING was seen while ours
+	MarksOurs   bool      `json:"marksOurs,omitzero"`
+	HeartbeatAt time.Time `json:"heartbeatAt,omitzero"`
+	Newcomer    string    `json:"newcomer,omitzero"`
+	NewcomerAt  time.Time `json:"newcomerAt,omitzero"` // since when it passes
+	ComeAt      time.Time `json:"comeAt,omitzero"`     // when it was first seen: its deadline counts from here
+	Held        Word      `json:"held,omitzero"`       // a person holds the case
 
-	Attempts []Attempt
-	Trail    []Entry
-	Decision int64 // counts what was decided; Confirm refuses steps of an older one
-	Version  int64 // of the stored item; the caller's
+	Attempts []Attempt `json:"attempts,omitzero"`
+	Trail    []Entry   `json:"trail,omitzero"`
+	Decision int64     `json:"decision,omitzero"` // counts what was decided; Confirm refuses steps of an older one
+	Version  int64     `json:"version,omitzero"`  // of the stored item; the caller's
 }
 
 // Block is why a case does not move.
 type Block struct {
-	Reason Blocker
-	Detail string
-	Since  time.Time
+	Reason Blocker   `json:"reason,omitzero"`
+	Detail string    `json:"detail,omitzero"`
+	Since  time.Time `json:"since,omitzero"`
 }
 
 // Word is what a person said.
 type Word struct {
-	By     string
-	Reason string
-	At     time.Time
+	By     string    `json:"by,omitzero"`
+	Reason string    `json:"reason,omitzero"`
+	At     time.Time `json:"at,omitzero"`
 }
 
 // Entry is one line of the audit trail.
 type Entry struct {
-	At   time.Time
-	Text string
+	At   time.Time `json:"at,omitzero"`
+	Text string    `json:"text,omitzero"`
 }
 
 // Result is what came of an attempt.
@@ -125,51 +125,51 @@ func (r Result) over() bool { return r == Done || r == Standing || r == NotFound
 
 // Attempt is one step that was asked for.
 type Attempt struct {
-	Key    string
-	Kind   StepKind
-	Target string
-	Asked  time.Time
-	Last   time.Time
-	Tries  int
-	Result Result
-	Detail string
+	Key    string    `json:"key,omitzero"`
+	Kind   StepKind  `json:"kind,omitzero"`
+	Target string    `json:"target,omitzero"`
+	Asked  time.Time `json:"asked,omitzero"`
+	Last   time.Time `json:"last,omitzero"`
+	Tries  int       `json:"tries,omitzero"`
+	Result Result    `json:"result,omitzero"`
+	Detail string    `json:"detail,omitzero"`
 }
 
 // Step is one thing to do now. Key is the same for every repetition of the same
 // step; adapters pass it on where the API takes a token, and search by it before
 // they act again where it does not.
 type Step struct {
-	Kind        StepKind
-	Key         string
-	Case        string
-	Decision    int64 // of the case when it was decided
-	Host        string
-	Instance    string
-	Group       string
-	Target      string // task ARN for StopTask and TerminateClients
-	PIDs        []int  // clients whose owner is proven
-	WithClients bool   // RestartMps though clients run
-	Reason      string
-	Numbers     []Number // what allowed it
-	Guard       Guard
+	Kind        StepKind `json:"kind,omitzero"`
+	Key         string   `json:"key,omitzero"`
+	Case        string   `json:"case,omitzero"`
+	Decision    int64    `json:"decision,omitzero"` // of the case when it was decided
+	Host        string   `json:"host,omitzero"`
+	Instance    string   `json:"instance,omitzero"`
+	Group       string   `json:"group,omitzero"`
+	Target      string   `json:"target,omitzero"`      // task ARN for StopTask and TerminateClients
+	PIDs        []int    `json:"pids,omitzero"`        // clients whose owner is proven
+	WithClients bool     `json:"withClients,omitzero"` // RestartMps though clients run
+	Reason      string   `json:"reason,omitzero"`
+	Numbers     []Number `json:"numbers,omitzero"` // what allowed it
+	Guard       Guard    `json:"guard,omitzero"`
 }
 
 // Number is one figure of a decision, for its log line.
 type Number struct {
-	Name  string
-	Value int
+	Name  string `json:"name,omitzero"`
+	Value int    `json:"value,omitzero"`
 }
 
 // Guard is what Confirm needs of the case.
 type Guard struct {
-	Rule      string
-	Cause     Cause
-	Faults    []string
-	Boot      string
-	Scope     Scope
-	Committed bool // no way back: what was begun is finished
-	CleanUp   bool // takes back what is ours
-	Override  bool // task protection's deadline has passed
+	Rule      string   `json:"rule,omitzero"`
+	Cause     Cause    `json:"cause,omitzero"`
+	Faults    []string `json:"faults,omitzero"`
+	Boot      string   `json:"boot,omitzero"`
+	Scope     Scope    `json:"scope,omitzero"`
+	Committed bool     `json:"committed,omitzero"` // no way back: what was begun is finished
+	CleanUp   bool     `json:"cleanUp,omitzero"`   // takes back what is ours
+	Override  bool     `json:"override,omitzero"`  // task protection's deadline has passed
 }
 
 // Errors of the words of people.
@@ -253,7 +253,7 @@ func Record(c Case, s Step, r Result, detail string, now time.Time) Case {
 		return c
 	}
 	if r == Withdrawn {
-		c.Attempts = slices.Delete(c.Attempts, i, i+1)
+		c.withdraw(i, now)
 		c.note(now, fmt.Sprintf("%s %s withdrawn: %s", s.Kind, s.Target, detail))
 		return c
 	}
@@ -276,6 +276,16 @@ func Record(c Case, s Step, r Result, detail string, now time.Time) Case {
 		c.Ended = true
 	}
 	return c
+}
+
+// withdraw takes back the last try of an attempt. One that was tried before stays
+// known: an effect may still come of what timed out.
+func (c *Case) withdraw(i int, now time.Time) {
+	if a := &c.Attempts[i]; a.Tries > 1 {
+		a.Tries, a.Result, a.Last = a.Tries-1, Withdrawn, now
+		return
+	}
+	c.Attempts = slices.Delete(c.Attempts, i, i+1)
 }
 
 // attempt finds what was asked under the key.

@@ -133,6 +133,10 @@ func TestRecordIsSafeToRepeatAndKnowsWhatItMeans(t *testing.T) {
 	if got := Record(c, s, Withdrawn, "cured", start); len(got.Attempts) != 0 {
 		t.Error("what was withdrawn was never asked")
 	}
+	tried := Case{ID: "c", State: Draining, Attempts: []Attempt{{Key: "k", Kind: StepDetach, Tries: 2}}}
+	if got := Record(tried, s, Withdrawn, "cured", start); len(got.Attempts) != 1 || got.Attempts[0].Tries != 1 {
+		t.Errorf("an earlier try, whose effect may still come, was forgotten: %+v", got.Attempts)
+	}
 	if got := Record(c, Step{Key: "other", Kind: StepTerminate}, Done, "", start); got.Ended {
 		t.Error("an answer to a question nobody asked")
 	}

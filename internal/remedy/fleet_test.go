@@ -207,7 +207,8 @@ func (f *fleet) view(c Case) World {
 	w := World{Case: CaseMark{c.ID, c.State, c.Decision, c.Held.By != ""}, Paused: f.paused, Breakers: f.breakers,
 		Group: GroupView{Name: "asg-1", Exists: f.group.exists, LaunchSuspended: f.group.launchSuspended}}
 	if h := f.host(c.Instance); h != nil {
-		w.Host, w.Fixes = f.look(h), h.fixes
+		w.Host = f.look(h)
+		w.Fixes = h.fixes + Fixes(h.id, f.cases, dur(f.policy.Repeat.Within), f.now)
 	}
 	for _, h := range f.hosts {
 		if h.inPlaceOf == c.Instance && !h.gone {
@@ -397,9 +398,6 @@ func (f *fleet) tell(a, b Case) {
 		f.say("%s Blocked in %s: %s: %s", b.Instance, b.Resume, b.Block.Reason, b.Block.Detail)
 	case b.State.Final() && !a.State.Final():
 		f.say("%s %s %s after %s", b.Instance, b.State, b.Outcome, b.MTTR())
-		if h := f.host(b.Instance); h != nil && b.Outcome == Recovered && !b.Entered.IsZero() {
-			h.fixes++
-		}
 	case a.State != b.State:
 		f.say("%s %s -> %s", b.Instance, a.State, b.State)
 	}

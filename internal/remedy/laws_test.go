@@ -1,12 +1,15 @@
 package remedy
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/bulkhead-ecs/bulkhead/internal/health"
@@ -377,6 +380,14 @@ func TestNextIsAFunctionOfItsArguments(t *testing.T) {
 		for _, c := range w.cases {
 			view := w.view(c)
 			before := fmt.Sprintf("%+v", c)
+			var stored Case
+			src, err := json.Marshal(c)
+			if err == nil {
+				err = json.Unmarshal(src, &stored)
+			}
+			if diff := cmp.Diff(c, stored, cmpopts.EquateEmpty()); err != nil || diff != "" || len(src) > 64<<10 {
+				t.Fatalf("the stored case is another (%d bytes, %v): %s", len(src), err, diff)
+			}
 			a, sa := Next(c, view, w.policy, w.now)
 			b, sb := Next(c, view, w.policy, w.now)
 			if fmt.Sprintf("%+v %+v", a, sa) != fmt.Sprintf("%+v %+v", b, sb) {
