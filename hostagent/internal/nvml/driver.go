@@ -117,6 +117,7 @@ func (d *driver) remember(dev nvml.Device) gpu.UUID {
 	if !d.has("nvmlDeviceGetUUID") {
 		return ""
 	}
+	d.step("nvmlDeviceGetUUID")
 	s, ret := dev.GetUUID()
 	u := gpu.UUID(clean(s))
 	d.mu.Lock()
