@@ -11,9 +11,9 @@ import (
 
 // Tenant is one task that had processes on the faulted card.
 type Tenant struct {
-	Task   string // ARN
-	Family string // task definition "family:revision"
-	PIDs   []int  // host process ids; empty when unknown
+	Task   string `json:"task,omitzero"`   // ARN
+	Family string `json:"family,omitzero"` // task definition "family:revision"
+	PIDs   []int  `json:"pids,omitzero"`   // host process ids; empty when unknown
 }
 
 // Exit is the end of one tenant's task after the fault.
@@ -55,12 +55,12 @@ const (
 
 // Attribution names who did it and who was hit.
 type Attribution struct {
-	Culprit  Tenant // zero when nobody could be named
-	Basis    Basis
-	Certain  bool     // false: likely only; nothing may be done to the culprit for it
-	Victims  []Tenant // sorted by task; everybody on the card but the culprit
-	Conflict string   // two sources named different tenants
-	Why      string
+	Culprit  Tenant   `json:"culprit,omitzero"` // zero when nobody could be named
+	Basis    Basis    `json:"basis,omitzero"`
+	Certain  bool     `json:"certain,omitzero"`  // false: likely only; nothing may be done to the culprit for it
+	Victims  []Tenant `json:"victims,omitzero"`  // sorted by task; everybody on the card but the culprit
+	Conflict string   `json:"conflict,omitzero"` // two sources named different tenants
+	Why      string   `json:"why,omitzero"`
 }
 
 // exitLead is how much earlier than everybody else the first exit must be to say

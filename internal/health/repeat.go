@@ -11,13 +11,13 @@ import (
 
 // Incident is one attributed fault, as history.
 type Incident struct {
-	At      time.Time
-	Device  gpu.UUID
-	Host    string
-	Token   string // "Xid31"
-	Family  string // the culprit's "family:revision"
-	Certain bool
-	Victims int
+	At      time.Time `json:"at,omitzero"`
+	Device  gpu.UUID  `json:"device,omitzero"`
+	Host    string    `json:"host,omitzero"`
+	Token   string    `json:"token,omitzero"`  // "Xid31"
+	Family  string    `json:"family,omitzero"` // the culprit's "family:revision"
+	Certain bool      `json:"certain,omitzero"`
+	Victims int       `json:"victims,omitzero"`
 }
 
 // RepeatPolicy says when a culprit has done it often enough.
@@ -32,14 +32,14 @@ func DefaultRepeatPolicy() RepeatPolicy { return RepeatPolicy{Count: 3, Within: 
 
 // Culprit is a finding about one task definition revision.
 type Culprit struct {
-	Family    string
-	Incidents int
-	Victims   int // tasks of others that it took along
-	Devices   int // different cards: one card only would accuse the card instead
-	Tokens    []string
-	First     time.Time
-	Last      time.Time
-	Advice    string
+	Family    string    `json:"family,omitzero"`
+	Incidents int       `json:"incidents,omitzero"`
+	Victims   int       `json:"victims,omitzero"` // tasks of others that it took along
+	Devices   int       `json:"devices,omitzero"` // different cards: one card only would accuse the card instead
+	Tokens    []string  `json:"tokens,omitzero"`
+	First     time.Time `json:"first,omitzero"`
+	Last      time.Time `json:"last,omitzero"`
+	Advice    string    `json:"advice,omitzero"`
 }
 
 // RepeatCulprits returns the revisions that were named, with certainty, at least

@@ -11,48 +11,48 @@ import (
 
 // Verdict is the answer for one host: what stands now, and what follows.
 type Verdict struct {
-	Host    Judgement   // the host with all its cards
-	Devices []Judgement // cards that have a reason of their own, by id
-	Reasons []Reason    // strongest first
-	At      time.Time
-	BootID  string
+	Host    Judgement   `json:"host,omitzero"`    // the host with all its cards
+	Devices []Judgement `json:"devices,omitzero"` // cards that have a reason of their own, by id
+	Reasons []Reason    `json:"reasons,omitzero"` // strongest first
+	At      time.Time   `json:"at,omitzero"`
+	BootID  string      `json:"bootId,omitzero"`
 }
 
 // Judgement is the level of one subject.
 type Judgement struct {
-	Device       gpu.UUID // empty: the host
-	Level        Level
-	Action       Action // the strongest that is asked for
-	AcceptsTasks bool   // new sharing tasks may come
-	FirstSeen    time.Time
-	LastSeen     time.Time
-	Tokens       []string // of its reasons, strongest first
+	Device       gpu.UUID  `json:"device,omitzero"` // empty: the host
+	Level        Level     `json:"level,omitzero"`
+	Action       Action    `json:"action,omitzero"`       // the strongest that is asked for
+	AcceptsTasks bool      `json:"acceptsTasks,omitzero"` // new sharing tasks may come
+	FirstSeen    time.Time `json:"firstSeen,omitzero"`
+	LastSeen     time.Time `json:"lastSeen,omitzero"`
+	Tokens       []string  `json:"tokens,omitzero"` // of its reasons, strongest first
 }
 
 // Reason is one standing condition and what it asks for.
 type Reason struct {
-	Token   string // "Xid79", "MpsControlDead": short, stable, countable
-	Kind    Kind
-	Code    int
-	Device  gpu.UUID
-	Class   Class
-	Level   Level
-	Actions []Action
-	Closed  bool // no new sharing tasks
-	Planned bool // a departure that never charges the breaker
+	Token   string   `json:"token,omitzero"` // "Xid79", "MpsControlDead": short, stable, countable
+	Kind    Kind     `json:"kind,omitzero"`
+	Code    int      `json:"code,omitzero"`
+	Device  gpu.UUID `json:"device,omitzero"`
+	Class   Class    `json:"class,omitzero"`
+	Level   Level    `json:"level,omitzero"`
+	Actions []Action `json:"actions,omitzero"`
+	Closed  bool     `json:"closed,omitzero"`  // no new sharing tasks
+	Planned bool     `json:"planned,omitzero"` // a departure that never charges the breaker
 
-	FirstSeen time.Time
-	Stood     time.Time
-	LastSeen  time.Time
-	Count     int64
-	Witnesses []Witness
-	Families  []string // that began incidents, sorted
-	AttachTo  string   // this is a detail of that token
-	Why       string   // the numbers that made the rule match
-	Text      string   // what the witness wrote, bounded
+	FirstSeen time.Time `json:"firstSeen,omitzero"`
+	Stood     time.Time `json:"stood,omitzero"`
+	LastSeen  time.Time `json:"lastSeen,omitzero"`
+	Count     int64     `json:"count,omitzero"`
+	Witnesses []Witness `json:"witnesses,omitzero"`
+	Families  []string  `json:"families,omitzero"` // that began incidents, sorted
+	AttachTo  string    `json:"attachTo,omitzero"` // this is a detail of that token
+	Why       string    `json:"why,omitzero"`      // the numbers that made the rule match
+	Text      string    `json:"text,omitzero"`     // what the witness wrote, bounded
 
 	// Fault identifies this episode: one fault, one case.
-	Fault string
+	Fault string `json:"fault,omitzero"`
 }
 
 // Device returns the judgement of a card: its own reasons and those of the host.

@@ -95,25 +95,27 @@ func (b Budget) floor(n int) int { return max(b.MinHealthy, n*b.MinHealthyPercen
 
 // Usage is one scope of the host as it is counted now, without the case asked for.
 type Usage struct {
-	Scope     ScopeKind
-	Value     string
-	Hosts     int // in the scope
-	Serving   int // ACTIVE, there, not failed
-	InRepair  int // cases of others that take a place
-	Ahead     int // of these, the ones that took it before this case did
-	LastHour  int // repairs begun by others in the last hour
-	LastDay   int
-	SelfCount bool // this host is among Serving
+	Scope     ScopeKind `json:"scope,omitzero"`
+	Value     string    `json:"value,omitzero"`
+	Hosts     int       `json:"hosts,omitzero"`    // in the scope
+	Serving   int       `json:"serving,omitzero"`  // ACTIVE, there, not failed
+	InRepair  int       `json:"inRepair,omitzero"` // cases of others that take a place
+	Ahead     int       `json:"ahead,omitzero"`    // of these, the ones that took it before this case did
+	LastHour  int       `json:"lastHour,omitzero"` // repairs begun by others in the last hour
+	LastDay   int       `json:"lastDay,omitzero"`
+	SelfCount bool      `json:"selfCount,omitzero"` // this host is among Serving
 }
 
 // Fleet is the usage of every scope of the host.
-type Fleet struct{ Scopes []Usage }
+type Fleet struct {
+	Scopes []Usage `json:"scopes,omitzero"`
+}
 
 // FleetHost is one host as Count sees it.
 type FleetHost struct {
-	Instance string
-	Scope    Scope
-	Serving  bool
+	Instance string `json:"instance,omitzero"`
+	Scope    Scope  `json:"scope,omitzero"`
+	Serving  bool   `json:"serving,omitzero"`
 }
 
 // Count computes the usage of a host's scopes from the hosts of the cluster and

@@ -17,10 +17,10 @@ const capacityFirstUpTo = 2 * time.Hour
 // draining waits for the host to be empty and names who keeps it.
 func (m *move) draining() {
 	c, h := m.c, m.w.Host
+	m.hook()
 	if !c.Detached && !m.gate() {
 		return
 	}
-	m.hook()
 	if m.cordon() == failed {
 		m.fails(StepDrain, "")
 		return

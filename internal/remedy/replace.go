@@ -5,10 +5,10 @@ import "fmt"
 // evidence collects the bundle before the end.
 func (m *move) evidence() {
 	c := m.c
+	m.hook()
 	if !m.gate() {
 		return
 	}
-	m.hook()
 	if m.w.Host.Evidence {
 		m.goTo(Replacing, "the evidence is in the bucket")
 		return
@@ -31,10 +31,10 @@ func (m *move) evidence() {
 // for a planned departure.
 func (m *move) replacing() {
 	c, h := m.c, m.w.Host
+	m.hook()
 	if !m.gate() {
 		return
 	}
-	m.hook()
 	switch {
 	case m.rung.Do == DoLeave:
 		c.Waiting = "the planned departure"
