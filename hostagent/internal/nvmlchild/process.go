@@ -45,7 +45,7 @@ func start(cmd *exec.Cmd) (*process, error) {
 		return nil, err
 	}
 	cmd.Stdout, cmd.Stderr, p.in = w, &p.errOut, in
-	cmd.WaitDelay = time.Second // a grandchild that holds stderr must not hold us
+	cmd.WaitDelay = grace / 2 // a grandchild that holds stderr must not hold us
 	if err := cmd.Start(); err != nil {
 		r.Close()
 		w.Close()
