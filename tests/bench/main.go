@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-ecs/bulkhead/tests/bench/handler"
+	"github.com/bulkhead-ecs/bulkhead/tests/bench/units"
 )
 
 // benches are run in this order.
@@ -21,6 +22,7 @@ var benches = []struct {
 	run  func(context.Context, io.Writer) error
 }{
 	{"handler", handler.Report},
+	{"units", units.Report},
 }
 
 func main() {

@@ -148,7 +148,7 @@ func (d *decoder) task(b []byte) (t ledger.Task, err error) {
 		case 6:
 			t.LastStatus = d.word(v)
 		case 7:
-			t.Definition = d.word(v)
+			t.Definition = d.word(v) + t.Definition
 		case 8:
 			t.Group = d.word(v)
 		case 9:
@@ -186,6 +186,8 @@ func (d *decoder) restOfTask(n protowire.Number, v value, t *ledger.Task) error 
 		return err
 	case 19:
 		t.Revived = v.int()
+	case 20:
+		t.Definition += d.word(v) // its last part; the head is field 7
 	}
 	return nil
 }

@@ -116,7 +116,7 @@ func (e *encoder) task(t ledger.Task) {
 	e.time(4, t.At)
 	e.int(5, int64(t.Phase))
 	e.word(6, t.LastStatus)
-	e.word(7, t.Definition)
+	e.split(7, 20, t.Definition)
 	e.word(8, t.Group)
 	e.word(9, t.StartedBy)
 	e.word(10, string(t.Tier))
@@ -164,6 +164,13 @@ func (e *encoder) need(c ledger.ContainerNeed) {
 	e.int(3, int64(c.Memory))
 	e.int(4, int64(c.Compute))
 	e.int(5, int64(c.Count))
+}
+
+// split writes an ARN as two words: many share a head, and some a last part too.
+func (e *encoder) split(head, last protowire.Number, arn string) {
+	h, l := splitARN(arn)
+	e.word(head, h)
+	e.word(last, l)
 }
 
 // arn writes an ARN as its head, which repeats, and its last part, which does not.

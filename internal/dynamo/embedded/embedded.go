@@ -27,21 +27,30 @@ const Table = "bulkhead-ledger"
 
 // Open makes a table and opens it. done releases what was started.
 func Open(ctx context.Context, opts ...func(*dynamodb.Options)) (s *dynamo.Store, done func(), err error) {
+	cfg, o, err := Config(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Client = opts
+	s = dynamo.Open(cfg, o)
+	return s, func() {}, s.CreateTable(ctx)
+}
+
+// Config is how a client reaches the stand-in, or the DynamoDB that is named.
+func Config(ctx context.Context) (aws.Config, dynamo.Options, error) {
 	cfg := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("local", "local", "")}
-	o := dynamo.Options{Table: Table, Client: opts}
+	o := dynamo.Options{Table: Table}
 	switch address := os.Getenv(EnvEndpoint); address {
 	case "":
 		o.Endpoint = "http://dynamodb.in-process"
 		cfg.HTTPClient = &http.Client{Transport: transport{server.NewServer()}}
 	case "aws":
-		if cfg, err = config.LoadDefaultConfig(ctx); err != nil {
-			return nil, nil, err
-		}
+		cfg, err := config.LoadDefaultConfig(ctx)
+		return cfg, o, err
 	default:
 		o.Endpoint = address
 	}
-	s = dynamo.Open(cfg, o)
-	return s, func() {}, s.CreateTable(ctx)
+	return cfg, o, nil
 }
 
 // transport answers requests by a handler in this process, without a socket.

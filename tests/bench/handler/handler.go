@@ -22,7 +22,7 @@ import (
 // Report prints the figures.
 func Report(ctx context.Context, w io.Writer) error {
 	msgs := lives(200, 25)
-	fmt.Fprintf(w, "B7 event handler, %d events of %d task lives on 200 hosts, one core's worth of work\n", len(msgs), len(msgs)/lifeEvents)
+	fmt.Fprintf(w, "B7 event handler, %d events of %d task lives on 200 hosts, one core's worth of work\n", len(msgs), len(msgs)/EventsOfALife)
 	for _, batch := range []int{1, 100} {
 		d, per, writes, err := ours(ctx, msgs, batch)
 		if err != nil {
@@ -42,15 +42,29 @@ func Report(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// lifeEvents is how many events one task life makes.
-const lifeEvents = 5
+// EventsOfALife is how many events one task life makes.
+const EventsOfALife = 5
 
-// lives makes the events of whole task lives: placed, running, asked to stop,
-// stopping, stopped.
+// steps of a task life, as last and desired status: placed, running, asked to
+// stop, stopping, stopped.
+var steps = [EventsOfALife][2]string{{"PENDING", "RUNNING"}, {"RUNNING", "RUNNING"}, {"RUNNING", "STOPPED"}, {"STOPPING", "STOPPED"}, {"STOPPED", "STOPPED"}}
+
+// Life makes the events of one task's life on a host, all told from a time on.
+func Life(host, task int, from time.Time) []fleet.Message {
+	var out []fleet.Message
+	for v, s := range steps {
+		out = append(out, fleet.Message{ID: fmt.Sprint(task, "-", v), Body: taskEvent(host, task, v+1, s[0], s[1], from)})
+	}
+	return out
+}
+
+// Over makes the handler as Lambda runs it, over any store, with a clock.
+func Over(store ledger.Store, now *time.Time) *fleet.Ingest { return handlerOver(store, now) }
+
+// lives makes the events of many task lives, told side by side.
 func lives(hosts, tasks int) []fleet.Message {
 	var out []fleet.Message
 	start := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
-	steps := [lifeEvents][2]string{{"PENDING", "RUNNING"}, {"RUNNING", "RUNNING"}, {"RUNNING", "STOPPED"}, {"STOPPING", "STOPPED"}, {"STOPPED", "STOPPED"}}
 	for t := range tasks {
 		for v, s := range steps {
 			for h := range hosts {
