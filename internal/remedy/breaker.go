@@ -39,7 +39,7 @@ type CauseKey struct {
 	Driver string `json:"driver,omitzero"`
 }
 
-// Of reports whether a case falls under the key.
+// of reports whether a case falls under the key.
 func (k CauseKey) of(c Case) bool {
 	return k.Token == c.Cause.Token && (k.AMI == "" && k.Driver == "" || k.AMI == c.Scope.AMI && k.Driver == c.Scope.Driver)
 }

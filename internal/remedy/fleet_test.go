@@ -65,7 +65,6 @@ type host struct {
 	preflight Preflight
 	born      time.Time
 	newcomer  bool
-	inPlaceOf string
 	tasks     []*task
 	state     health.State
 	verdict   health.Verdict
@@ -173,18 +172,8 @@ func (f *fleet) nature() {
 	}
 	for ; f.group.exists && !f.group.launchSuspended && !f.group.noCapacity && members < f.group.desired; members++ {
 		h := f.launch()
-		for _, old := range f.hosts {
-			if old.inPlaceOf == "" && (old.gone || old.lifecycle != LifecycleInService) && !f.replacedBy(old.id) {
-				h.inPlaceOf = old.id
-				break
-			}
-		}
-		f.say("%s launched in place of %s", h.id, h.inPlaceOf)
+		f.say("%s launched", h.id)
 	}
-}
-
-func (f *fleet) replacedBy(id string) bool {
-	return slices.ContainsFunc(f.hosts, func(h *host) bool { return h.inPlaceOf == id })
 }
 
 // leave moves the tasks of a draining host away.
@@ -209,8 +198,14 @@ func (f *fleet) view(c Case) World {
 		w.Host = f.look(h)
 		w.Fixes = h.fixes + Fixes(h.id, f.cases, dur(f.policy.Repeat.Within), f.now)
 	}
+	var launched []Candidate
 	for _, h := range f.hosts {
-		if h.inPlaceOf == c.Instance && !h.gone {
+		if h.newcomer && !h.gone && h.goneAt.IsZero() && h.lifecycle == LifecycleInService {
+			launched = append(launched, Candidate{h.id, h.born})
+		}
+	}
+	if id, ok := Newcomer(c, launched, f.cases); ok {
+		if h := f.host(id); h != nil {
 			w.Newcomer = &NewcomerView{Instance: h.id, Registered: h.reg, Capability: h.reg, GPUs: h.cards, ExpectedGPUs: h.cards, Preflight: h.preflight}
 		}
 	}
