@@ -47,7 +47,7 @@ func (m *move) ask(s Step, round string) answer {
 func (m *move) fill(s Step, round string) Step {
 	c := m.c
 	s.Case, s.Decision, s.Host, s.Instance, s.Group = c.ID, c.Decision+1, c.Host, c.Instance, m.w.Group.Name
-	s.Key = strings.Join([]string{c.ID, string(s.Kind), s.Target, round}, "|")
+	s.Key = c.key(s.Kind, s.Target, round)
 	if s.Reason == "" {
 		s.Reason = c.Cause.Token + ": " + c.Cause.Why
 	}
@@ -56,6 +56,11 @@ func (m *move) fill(s Step, round string) Step {
 	s.Guard.Committed = c.committed()
 	_, _, s.Numbers = m.p.allow(m.w.Fleet, c.Repair)
 	return s
+}
+
+// key names a step: the same case, kind, target and round are the same step.
+func (c *Case) key(k StepKind, target, round string) string {
+	return strings.Join([]string{c.ID, string(k), target, round}, "|")
 }
 
 // backoff doubles with each try, up to 16 times the first.

@@ -112,7 +112,7 @@ type Result string
 // Results of a step. NotFound is done: what should go is gone.
 const (
 	Pending   Result = ""
-	Done      Result = "done"
+	Done      Result = "done"      // for Run Command: the invocation ended in success
 	Standing  Result = "standing"  // the effect was there before we acted
 	NotFound  Result = "not-found" // nothing to act on: done
 	Transient Result = "transient" // throttled, timed out: asked again later

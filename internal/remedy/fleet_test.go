@@ -46,6 +46,7 @@ type host struct {
 	id        string
 	scope     Scope
 	cards     int
+	seen      int // cards that NVML finds; -1: all
 	boot      int
 	status    string
 	cordonBy  string // who set DRAINING: "bulkhead", "person", ""
@@ -102,11 +103,19 @@ func newFleet(n, cards int, p Policy, judge health.Policy) *fleet {
 func (f *fleet) launch() *host {
 	f.made++
 	id := fmt.Sprintf("i-%02d", f.made)
-	h := &host{id: id, cards: 1, boot: 1, status: StatusActive, lifecycle: LifecycleInService, born: f.now, newcomer: true,
+	h := &host{id: id, cards: 1, seen: -1, boot: 1, status: StatusActive, lifecycle: LifecycleInService, born: f.now, newcomer: true,
 		scope: Scope{Cluster: "gpu", CapacityProvider: "cp-1", Zone: []string{"a", "b", "c"}[f.made%3], InstanceType: "g5.xlarge", AMI: "ami-1", Driver: "580"}}
 	h.state.Facts = health.Facts{Host: id, Devices: 1, BootAt: f.now}
 	f.hosts = append(f.hosts, h)
 	return h
+}
+
+// found is how many cards the host finds.
+func (h *host) found() int {
+	if h.seen >= 0 {
+		return h.seen
+	}
+	return h.cards
 }
 
 // settle makes a host look as if it had served for long.
@@ -206,7 +215,7 @@ func (f *fleet) view(c Case) World {
 	}
 	if id, ok := Newcomer(c, launched, f.cases); ok {
 		if h := f.host(id); h != nil {
-			w.Newcomer = &NewcomerView{Instance: h.id, Registered: h.reg, Capability: h.reg, GPUs: h.cards, ExpectedGPUs: h.cards, Preflight: h.preflight}
+			w.Newcomer = &NewcomerView{Instance: h.id, Registered: h.reg, Capability: h.reg, GPUs: h.found(), ExpectedGPUs: h.cards, Preflight: h.preflight}
 		}
 	}
 	w.Fleet = f.count(c)

@@ -60,7 +60,7 @@ func (m *move) mark() answer {
 		return over
 	}
 	round := c.round()
-	if a, ok := c.attempt(c.ID + "|" + string(StepMark) + "||" + round); ok && a.Result.over() && m.now.Sub(a.Last) > 2*time.Minute {
+	if a, ok := c.attempt(c.key(StepMark, "", round)); ok && a.Result.over() && m.now.Sub(a.Last) > 2*time.Minute {
 		a.Result, a.Tries = Transient, 1 // it was there and is not: asked again under the same key
 	}
 	return m.ask(Step{Kind: StepMark}, round)

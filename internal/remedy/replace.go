@@ -64,9 +64,7 @@ func (m *move) end() {
 		kind = StepTerminate
 	case m.ending() && c.asked(StepDetach) && !c.asked(StepTerminateInGroup):
 		c.Waiting = "the answer about leaving the group"
-		if m.ask(Step{Kind: StepDetach}, c.round()) == failed {
-			m.giveUpDetach()
-		}
+		m.detachOrGiveUp()
 		return
 	case !g.Exists && g.Name != "":
 		m.page(BlockGroupVanished, fmt.Sprintf("Auto Scaling group %s is no more; nothing would come in the place of this host", g.Name))
@@ -93,13 +91,22 @@ func (m *move) end() {
 	}
 }
 
-// giveUpDetach goes on in place when the detach failed and the instance is seen
-// in service in its group.
-func (m *move) giveUpDetach() {
-	for i := range m.c.Attempts {
-		if a := &m.c.Attempts[i]; a.Kind == StepDetach && !a.Result.over() && m.w.Host.Lifecycle == LifecycleInService {
-			a.Result = Refused
-		}
+// maxDetachTries is how often the detach of an empty host is tried; then it is
+// replaced in place, which needs no newcomer first.
+const maxDetachTries = 3
+
+// detachOrGiveUp asks for the detach again, and goes on in place when it failed
+// and the instance is still seen in service in its group.
+func (m *move) detachOrGiveUp() {
+	c := m.c
+	if a, ok := c.attempt(c.key(StepDetach, "", c.round())); ok && a.Tries >= maxDetachTries && m.w.Host.Lifecycle == LifecycleInService {
+		a.Result = Refused
+		c.note(m.now, "the detach does not get through: replaced in place")
+		c.Waiting = ""
+		return
+	}
+	if m.ask(Step{Kind: StepDetach}, c.round()) == failed {
+		m.fails(StepDetach, "")
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // host host=ID [terminated] [term-protected] [no-group] [no-ssm] [managed]
-// [unregistered] [clients=N] [ami=A] [unprotect] [fixes=N]: changes it; prints it.
+// [unregistered] [clients=N] [ami=A] [sees-cards=N] [unprotect] [fixes=N]: changes it; prints it.
 func verbHost(s *script, d *datadriven.TestData) string {
 	h := s.named(d)
 	if d.HasArg("terminated") {
@@ -29,6 +29,7 @@ func verbHost(s *script, d *datadriven.TestData) string {
 	h.managed = h.managed || d.HasArg("managed")
 	arg(s, d, "clients", &h.clients)
 	arg(s, d, "ami", &h.scope.AMI)
+	arg(s, d, "sees-cards", &h.seen)
 	arg(s, d, "fixes", &h.fixes)
 	return fmt.Sprintf("%s %s cordon=%q mark=%t gone=%t tasks=%d\n", h.id, h.status, h.cordonBy, h.mark != "", h.gone, len(h.tasks))
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// policy, with lines "old => new": the default document changed so. A fleet that
+// policy, with lines "old => new" (with \n for a line break): the default document changed so. A fleet that
 // runs goes on under the new one, in the mode it had.
 func verbPolicy(s *script, d *datadriven.TestData) string {
 	doc := string(defaultYAML)
@@ -15,7 +15,7 @@ func verbPolicy(s *script, d *datadriven.TestData) string {
 		if !ok || !strings.Contains(doc, old) {
 			d.Fatalf(s.t, "the document has no %q", old)
 		}
-		doc = strings.Replace(doc, old, now, 1)
+		doc = strings.Replace(doc, old, strings.ReplaceAll(now, `\n`, "\n"), 1)
 	}
 	p, err := ParsePolicy([]byte(doc))
 	if err != nil {

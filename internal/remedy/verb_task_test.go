@@ -1,8 +1,12 @@
 package remedy
 
-import "github.com/cockroachdb/datadriven"
+import (
+	"fmt"
 
-// task host=ID name=ARN [service=S] [protected] [daemon] [card] [stuck] [pids=(1,2)]
+	"github.com/cockroachdb/datadriven"
+)
+
+// task host=ID name=ARN [service=S] [protected] [daemon] [card] [stuck] [pids=(1,2)] [many=N]
 func verbTask(s *script, d *datadriven.TestData) string {
 	h := s.named(d)
 	t := &task{daemon: d.HasArg("daemon"), protected: d.HasArg("protected"), onCard: d.HasArg("card"), stuck: d.HasArg("stuck")}
@@ -14,6 +18,14 @@ func verbTask(s *script, d *datadriven.TestData) string {
 			a.Scan(s.t, i, &t.pids[i])
 		}
 	}
-	h.tasks = append(h.tasks, t)
+	many := 1
+	arg(s, d, "many", &many)
+	for i := range many {
+		one := *t
+		if many > 1 {
+			one.arn = fmt.Sprint(t.arn, "-", i+1)
+		}
+		h.tasks = append(h.tasks, &one)
+	}
 	return "ok\n"
 }

@@ -20,15 +20,6 @@ const (
 // Final reports whether nothing follows.
 func (s State) Final() bool { return s == Closed || s == Cancelled }
 
-// inRepair reports whether a case in s takes a place in the budgets.
-func (s State) inRepair() bool {
-	switch s {
-	case Quarantined, Draining, Evidence, Replacing, Verifying:
-		return true
-	}
-	return false
-}
-
 // Mode says how far Bulkhead may go.
 type Mode string
 
@@ -128,12 +119,3 @@ const (
 
 // notifies reports whether the step touches nothing.
 func (k StepKind) notifies() bool { return k == StepRecommend || k == StepPage }
-
-// destroys reports whether the step cannot be taken back.
-func (k StepKind) destroys() bool {
-	switch k {
-	case StepDetach, StepTerminateInGroup, StepTerminate, StepReboot, StepStopTask, StepTerminateClients, StepRestartMPS:
-		return true
-	}
-	return false
-}
