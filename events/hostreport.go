@@ -28,9 +28,10 @@ const (
 )
 
 // HostReport is the body of POST /v1/hosts/{instanceId}/reports. Reports of one
-// boot are numbered from 1 without a gap: the receiver keeps the highest it
-// accepted for a boot and answers a repeat with success, so a report that was
-// sent twice counts once.
+// boot carry rising numbers from 1 and are sent in order: the receiver keeps the
+// highest it accepted for a boot and answers a repeat with success, so a report
+// that was sent twice counts once. A gap in the numbers is a report that the host
+// had to drop; Drops counts it.
 type HostReport struct {
 	Schema        int       `json:"schema"`
 	InstanceID    string    `json:"instanceId"` // "i-0123…"
