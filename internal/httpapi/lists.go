@@ -95,6 +95,9 @@ func (a *API) tasks(r *http.Request) (any, error) {
 	})
 }
 
+// shortID is how many letters of a task's id tables show and requests may give.
+const shortID = 8
+
 func (a *API) task(r *http.Request) (any, error) {
 	cluster, err := a.cluster(r)
 	if err != nil {
@@ -105,8 +108,9 @@ func (a *API) task(r *http.Request) (any, error) {
 	var ids []string
 	err = fleet.EachHost(r.Context(), a.Query.Store, cluster, func(h ledger.Host) error {
 		for _, t := range h.Tasks {
-			ids = append(ids, lastPart(t.ARN))
-			if t.ARN != want && lastPart(t.ARN) != want {
+			id := lastPart(t.ARN)
+			ids = append(ids, id)
+			if t.ARN != want && id != want && !(len(want) >= shortID && strings.HasPrefix(id, want)) {
 				continue
 			}
 			for _, x := range fleet.Tenants(h.View(a.Query.Clock())) {
@@ -189,8 +193,10 @@ func (a *API) history(r *http.Request) (any, error) {
 	}
 	at := a.Query.Clock()
 	if s := r.URL.Query().Get("at"); s != "" {
-		if at, err = time.Parse(time.RFC3339, s); err != nil {
-			return nil, problem(http.StatusBadRequest, ReasonBadParameter, "at is a time like 2026-12-01T03:12:00Z.")
+		if age, aerr := time.ParseDuration(s); aerr == nil && age >= 0 {
+			at = at.Add(-age)
+		} else if at, err = time.Parse(time.RFC3339, s); err != nil {
+			return nil, problem(http.StatusBadRequest, ReasonBadParameter, "at is a time like 2026-12-01T03:12:00Z, or an age like 10m.")
 		}
 	}
 	v, asOf, err := a.Query.At(r.Context(), id, at)

@@ -52,7 +52,7 @@ func printFindings(cmd *cobra.Command, fs []httpapi.FindingDoc, wide bool) {
 		fmt.Fprintln(cmd.OutOrStdout(), "No findings.")
 		return
 	}
-	width := 52
+	width := 46
 	if wide {
 		width = 400
 	}

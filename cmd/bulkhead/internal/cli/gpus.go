@@ -35,7 +35,7 @@ func newGPUs(g *globals) *cobra.Command {
 			}
 			printTable(cmd.OutOrStdout(), []column{
 				{title: "HOST"}, {title: "GPU", right: true}, {title: "UUID"}, {title: "MODE"},
-				{title: "MEM held/total MiB", right: true}, {title: "FREE", right: true}, {title: "COMPUTE", right: true},
+				{title: "held/total MiB", right: true}, {title: "FREE", right: true}, {title: "COMPUTE", right: true},
 				{title: "CLIENTS", right: true}, {title: "HOST STATUS"}, {title: "CONTAINER INSTANCE", wide: true},
 			}, format == "wide", gpuRows(gpus))
 			fmt.Fprintln(cmd.OutOrStdout(), gpuTotal(gpus))

@@ -23,13 +23,7 @@ func newHistory(g *globals) *cobra.Command {
 				return err
 			}
 			q := url.Values{}
-			if at != "" {
-				when, err := moment(at, time.Now())
-				if err != nil {
-					return err
-				}
-				q.Set("at", when)
-			}
+			set(q, "at", at) // the API reads ages by its own clock
 			c, err := g.client(cmd.Context())
 			if err != nil {
 				return err
@@ -57,18 +51,6 @@ func newHistory(g *globals) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&at, "at", "", "a time (2026-12-01T03:12:00Z) or an age (10m, 3h); default now")
 	return cmd
-}
-
-// moment reads a time or an age.
-func moment(s string, now time.Time) (string, error) {
-	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
-		return now.Add(-d).UTC().Format(time.RFC3339), nil
-	}
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		return "", useError("--at %q: give a time like 2026-12-01T03:12:00Z or an age like 10m", s)
-	}
-	return t.UTC().Format(time.RFC3339), nil
 }
 
 func tenantsOf(h httpapi.HostDoc) []httpapi.TenantDoc {

@@ -21,7 +21,7 @@ func newTasks(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "tasks [TASK]",
 		Short:   "List what each task holds, or show one task",
-		Example: "  bulkhead tasks\n  bulkhead tasks --service chat --tier critical\n  bulkhead tasks 4f2a9c…   # one task, by id or ARN",
+		Example: "  bulkhead tasks\n  bulkhead tasks --service chat --tier critical\n  bulkhead tasks 4f2a9c0d   # one task, by id (eight letters are enough) or ARN",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := url.Values{}
@@ -135,9 +135,9 @@ func showTenants(cmd *cobra.Command, g *globals, path, key string, q url.Values)
 func tenantRows(ts []httpapi.TenantDoc) [][]string {
 	var rows [][]string
 	for _, t := range ts {
-		task := cut(lastPart(t.TaskARN), 13)
+		task := first(lastPart(t.TaskARN), 8)
 		if t.TaskARN == "" {
-			task = cut(t.Reservation, 13)
+			task = first(t.Reservation, 8)
 		}
 		card := t.Device.Short()
 		if card == "" {
@@ -147,8 +147,16 @@ func tenantRows(ts []httpapi.TenantDoc) [][]string {
 		if service == "" {
 			service = "-"
 		}
-		rows = append(rows, []string{task, cut(t.Container, 14), cut(service, 14), cut(string(t.Tier), 11), amount(t.MemoryMiB),
+		rows = append(rows, []string{task, cut(t.Container, 12), cut(service, 12), cut(string(t.Tier), 11), amount(t.MemoryMiB),
 			fmt.Sprintf("%d%%", t.ComputePercent), string(t.State), card, hostName(t.EC2InstanceID, t.ContainerInstanceARN), t.LastStatus, lastPart(t.Definition)})
 	}
 	return rows
+}
+
+// first is the start of an id, as long as people need to tell it from others.
+func first(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n])
+	}
+	return s
 }
