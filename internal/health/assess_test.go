@@ -345,19 +345,23 @@ func TestWhatOneWitnessClearsAnotherMayStillSee(t *testing.T) {
 func TestAForgedOrImpossibleSignalIsRefusedByName(t *testing.T) {
 	good := xid(79, t0)
 	for name, change := range map[string]func(*Signal){
-		"kind":          func(s *Signal) { s.Kind = "Nonsense" },
-		"witness":       func(s *Signal) { s.Witness = "my cousin" },
-		"device":        func(s *Signal) { s.Device = "GPU-; drop table" },
-		"code zero":     func(s *Signal) { s.Code = 0 },
-		"code huge":     func(s *Signal) { s.Code = 1 << 30 },
-		"code on state": func(s *Signal) { s.Kind = KindGPULost },
-		"reading":       func(s *Signal) { s.Reading = 9 },
-		"pid":           func(s *Signal) { s.PID = -1 },
-		"count":         func(s *Signal) { s.Count = math.MaxInt64 },
-		"no time":       func(s *Signal) { s.LastSeen = time.Time{} },
-		"the future":    func(s *Signal) { s.LastSeen = t0.Add(time.Hour) },
-		"long id":       func(s *Signal) { s.Family = strings.Repeat("x", MaxNameBytes+1) },
-		"no number":     func(s *Signal) { s.HasValue, s.Value = true, math.NaN() },
+		"kind":           func(s *Signal) { s.Kind = "Nonsense" },
+		"witness":        func(s *Signal) { s.Witness = "my cousin" },
+		"device":         func(s *Signal) { s.Device = "GPU-; drop table" },
+		"code zero":      func(s *Signal) { s.Code = 0 },
+		"code huge":      func(s *Signal) { s.Code = 1 << 30 },
+		"code on state":  func(s *Signal) { s.Kind = KindGPULost },
+		"reading":        func(s *Signal) { s.Reading = 9 },
+		"pid":            func(s *Signal) { s.PID = -1 },
+		"count":          func(s *Signal) { s.Count = math.MaxInt64 },
+		"no time":        func(s *Signal) { s.LastSeen = time.Time{} },
+		"the future":     func(s *Signal) { s.LastSeen = t0.Add(time.Hour) },
+		"long id":        func(s *Signal) { s.Family = strings.Repeat("x", MaxNameBytes+1) },
+		"concluded":      func(s *Signal) { s.Kind, s.Code = KindSilenceConfirmed, 0 },
+		"own all-clear":  func(s *Signal) { s.Kind, s.Code = KindSetHealthy, 0 },
+		"a person's Xid": func(s *Signal) { s.Witness = WitnessPerson },
+		"own silence":    func(s *Signal) { s.Kind, s.Code = KindAgentSilent, 0 },
+		"no number":      func(s *Signal) { s.HasValue, s.Value = true, math.NaN() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad := good

@@ -57,6 +57,12 @@ func (s Signal) Normalize(now time.Time) (Signal, error) {
 		return s, fmt.Errorf("%w: kind %q is not known", ErrSignal, clip(string(s.Kind), 64))
 	case !slices.Contains(witnesses, s.Witness):
 		return s, fmt.Errorf("%w: witness %q is not known", ErrSignal, clip(string(s.Witness), 64))
+	case s.Kind == KindSilenceConfirmed:
+		return s, fmt.Errorf("%w: %s is concluded here, never reported", ErrSignal, s.Kind)
+	case (s.Kind == KindSetHealthy) != (s.Witness == WitnessPerson):
+		return s, fmt.Errorf("%w: %s by %s: only a person says %s, and a person says nothing else", ErrSignal, s.Kind, s.Witness, KindSetHealthy)
+	case (s.Kind == KindAgentSilent) != (s.Witness == WitnessLedger):
+		return s, fmt.Errorf("%w: %s by %s: only the ledger knows of our agent's silence", ErrSignal, s.Kind, s.Witness)
 	case s.Device != "" && !s.Device.Valid():
 		return s, fmt.Errorf("%w: device %q is no GPU id", ErrSignal, clip(string(s.Device), 64))
 	case s.Kind == KindXid && (s.Code <= 0 || s.Code > MaxXidCode):
@@ -82,6 +88,25 @@ func (s Signal) Normalize(now time.Time) (Signal, error) {
 	s.Count = max(s.Count, 1)
 	s.Text = clip(s.Text, MaxTextBytes)
 	return s, nil
+}
+
+// FromAgent returns the signals that an agent's report may carry, and one error
+// for each other: a host speaks for its own kernel log, NVML and agent, never for
+// ECS, EC2, AWS Health or a person, and all of its signals name its boot.
+func FromAgent(signals []Signal) ([]Signal, []error) {
+	var kept []Signal
+	var refused []error
+	for _, s := range signals {
+		switch {
+		case !s.Witness.OnHost():
+			refused = append(refused, fmt.Errorf("%w: a host cannot be the witness %q", ErrSignal, clip(string(s.Witness), 64)))
+		case s.BootID == "":
+			refused = append(refused, fmt.Errorf("%w: %s without a boot id", ErrSignal, clip(string(s.Kind), 64)))
+		default:
+			kept = append(kept, s)
+		}
+	}
+	return kept, refused
 }
 
 // clip cuts text to at most n bytes at a rune's border and drops what is no text.

@@ -2,6 +2,7 @@ package health
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -60,5 +61,19 @@ func TestAStormStaysSmallAndKeepsWhatMatters(t *testing.T) {
 	}
 	if v.Host.Level != Failed || v.Reasons[0].Token != "Xid79" {
 		t.Errorf("the fault was lost: %s %v", v.Host.Level, v.Host.Tokens[:3])
+	}
+}
+
+func TestAHostSpeaksForItselfOnly(t *testing.T) {
+	own, foreign, noBoot := xid(79, t0), xid(79, t0), xid(79, t0)
+	foreign.Witness, noBoot.BootID = WitnessAWSHealth, ""
+	kept, refused := FromAgent([]Signal{foreign, own, noBoot})
+	if len(kept) != 1 || kept[0].Witness != WitnessKernelLog || len(refused) != 2 {
+		t.Errorf("kept %+v, refused %v", kept, refused)
+	}
+	for _, err := range refused {
+		if !errors.Is(err, ErrSignal) {
+			t.Error(err)
+		}
 	}
 }

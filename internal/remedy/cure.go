@@ -23,22 +23,27 @@ func (c *Case) touched() bool {
 	return slices.ContainsFunc(c.Attempts, func(a Attempt) bool { return !a.Kind.notifies() })
 }
 
-// curing handles a fault that is over while the case is in repair: first nothing
-// more is done, then, when it has stayed away, the host goes back into service.
+// curing handles a fault that is over: nothing more is done, and when it has
+// stayed away the host goes back into service. While nobody can say how the host
+// is, nothing is done either way.
 func (m *move) curing() bool {
 	c := m.c
-	if c.committed() || !c.Repair || m.ending() {
+	if c.committed() || m.ending() {
 		return false
 	}
-	if !m.w.Host.well(c.Faults) {
+	switch {
+	case m.w.Host.sick(c.Faults):
 		c.WellAt = time.Time{}
 		if c.Restored {
 			c.Restored = false
 			m.goTo(Quarantined, "the fault is back")
 		}
 		return false
-	}
-	if c.Restored {
+	case !m.w.Host.well(c.Faults):
+		c.WellAt = time.Time{}
+		c.Waiting = "the fault is no longer seen, and nobody can say whether the host is well"
+		return true
+	case c.Restored || !c.Repair:
 		return false
 	}
 	if c.WellAt.IsZero() {

@@ -24,6 +24,7 @@ type lawful struct {
 	ends    map[string]map[string]bool // keys of destructive ends by case and kind
 	acts    int
 	calm    bool
+	flips   bool            // people change the mode
 	dead    map[string]bool // cases that were cancelled
 	allowed int             // parallel budget
 }
@@ -54,7 +55,7 @@ var worldSilences = []struct {
 
 func newLawful(t *rapid.T, p Policy, judge health.Policy, mode Mode) *lawful {
 	p.Mode = mode
-	w := &lawful{t: t, loud: map[string]bool{}, fates: map[string]map[string]bool{}, ends: map[string]map[string]bool{}, dead: map[string]bool{}}
+	w := &lawful{t: t, flips: mode == Act, loud: map[string]bool{}, fates: map[string]map[string]bool{}, ends: map[string]map[string]bool{}, dead: map[string]bool{}}
 	w.allowed = rapid.IntRange(1, 2).Draw(t, "parallel")
 	p.Budgets = []Budget{{Scope: ScopeCluster, Parallel: &w.allowed, MinHealthyPercent: 60}}
 	p.Replacement.CapacityFirst = rapid.Bool().Draw(t, "capacity first")
@@ -95,6 +96,9 @@ func (w *lawful) check(s Step, h *host, world World) {
 	}
 	if s.Kind.notifies() {
 		return
+	}
+	if world.Case.Held || w.paused.By != "" {
+		w.t.Fatalf("%s of a case that is held or paused", s.Kind)
 	}
 	if w.dead[s.Case] {
 		w.t.Fatalf("%s for the cancelled case %s", s.Kind, s.Case)
@@ -210,7 +214,12 @@ func TestEveryCaseEndsOrNamesWhatItWaitsFor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newLawful(t, p, judge, Act)
 		w.live()
-		w.calm, w.paused = true, Word{}
+		w.calm, w.paused, w.policy.Mode = true, Word{}, Act
+		for i, c := range w.cases {
+			if c.Held.By != "" && !c.State.Final() {
+				w.cases[i], _ = Release(c, Word{By: "ana", Reason: "calm", At: w.now})
+			}
+		}
 		w.group.exists, w.group.badAMI = true, false
 		for range 80 {
 			w.now = w.now.Add(10 * time.Minute)

@@ -28,7 +28,7 @@ func (w *lawful) person() {
 		return
 	}
 	word := Word{By: "ana", Reason: "because", At: w.now}
-	switch rapid.IntRange(0, 6).Draw(w.t, "person") {
+	switch rapid.IntRange(0, 8).Draw(w.t, "person") {
 	case 0:
 		if h.status == StatusActive {
 			h.status, h.cordonBy = StatusDraining, "person"
@@ -55,6 +55,25 @@ func (w *lawful) person() {
 	case 6:
 		for i, b := range w.breakers {
 			w.breakers[i], _ = Reset(b, word)
+		}
+	case 7:
+		if w.flips {
+			w.policy.Mode = rapid.SampledFrom([]Mode{Observe, Recommend, Act, Act}).Draw(w.t, "mode")
+		}
+	case 8:
+		w.holdOrRelease(h, word)
+	}
+}
+
+func (w *lawful) holdOrRelease(h *host, word Word) {
+	for i, c := range w.cases {
+		if c.Instance != h.id || c.State.Final() {
+			continue
+		}
+		if c.Held.By == "" {
+			w.cases[i], _ = Hold(c, word)
+		} else {
+			w.cases[i], _ = Release(c, word)
 		}
 	}
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // signal kind=K host=ID [witness=W] [count=N] [value=V] [task=T] [clear] [card]
-// [heals=STEP]: a state or event; heals names the step that will cure it.
+// [lasting] [heals=STEP]: a state or event; heals names the step that will cure
+// all that is not lasting.
 func verbSignal(s *script, d *datadriven.TestData) string {
 	h := s.named(d)
 	var kind, witness, heals string
@@ -29,7 +30,7 @@ func verbSignal(s *script, d *datadriven.TestData) string {
 	}
 	if d.HasArg("clear") {
 		sig.Reading = health.Clear
-	} else {
+	} else if !d.HasArg("lasting") {
 		h.sick = append(h.sick, sig)
 	}
 	h.healsBy = StepKind(heals)
