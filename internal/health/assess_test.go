@@ -150,6 +150,7 @@ func TestTheRulesOfEachConditionHoldOverTime(t *testing.T) {
 		"Xid 121 is watched on Grace":                    {grace, []step{{0, []Signal{xid(121, at(0))}, Suspect, Watch, true, "grace"}}},
 		"Xid 145 closes the card for multi-GPU tasks":    {tasksOfMany, []step{{0, []Signal{xid(145, at(0))}, Degraded, CloseGPU, true, "multi-gpu-tasks"}}},
 		"Xid 93 thrice in a week calls a person":         {oneGPU(), []step{{2 * time.Hour, []Signal{xid(93, at(0)), xid(93, at(time.Hour)), xid(93, at(2*time.Hour))}, Suspect, Person, true, ""}}},
+		"Xid 92 five times a day calls a person":         {oneGPU(), []step{{40 * m, []Signal{xid(92, at(0)), xid(92, at(10*m)), xid(92, at(20*m)), xid(92, at(30*m)), xid(92, at(40*m))}, Suspect, Person, true, "5 incidents"}}},
 		"Xid 94 once restarts the victim":                {oneGPU(), []step{{0, []Signal{xid(94, at(0))}, Suspect, Application, true, ""}}},
 		"Xid 94 with a pending remap closes the card":    {oneGPU(), []step{{m, []Signal{xid(94, at(0)), onCard(state(KindRemapPending, Seen, at(m)))}, Degraded, CloseGPU, false, ""}}},
 		"Xid 37 five times a day calls a person":         {oneGPU(), []step{{50 * m, []Signal{xid(37, at(0)), xid(37, at(10*m)), xid(37, at(20*m)), xid(37, at(30*m)), xid(37, at(50*m))}, Suspect, Person, true, ""}}},

@@ -77,3 +77,40 @@ func TestAHostSpeaksForItselfOnly(t *testing.T) {
 		}
 	}
 }
+
+func TestRepeatsInOneUnitOfTheCardAreToldFromRepeatsAllOver(t *testing.T) {
+	p := mustDefault(t)
+	var err error
+	if p.Xids, _, err = p.Xids.Override([]byte(`
+version: locality
+overrides:
+  - codes: [92]
+    action: [WATCH]
+    rules: [{repeat: 3, within: 1d, same_unit: true, action: [QGPU]}]
+    reason: one GPC again and again is hardware
+`)); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		units []string
+		want  Action
+	}{
+		"one unit":      {[]string{"GPC 2", "GPC 2", "GPC 2"}, CloseGPU},
+		"all over":      {[]string{"GPC 2", "GPC 3", "GPC 2"}, Watch},
+		"no unit named": {[]string{"", "", ""}, Watch},
+		"two only":      {[]string{"GPC 2", "GPC 2"}, Watch},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var batch []Signal
+			for i, unit := range tc.units {
+				s := xid(92, t0.Add(time.Duration(i)*10*time.Minute))
+				s.Unit = unit
+				batch = append(batch, s)
+			}
+			_, v, _ := Assess(oneGPU(), batch, p, t0.Add(time.Hour))
+			if v.Host.Action != tc.want {
+				t.Errorf("%s, want %s: %+v", v.Host.Action, tc.want, v.Reasons)
+			}
+		})
+	}
+}
