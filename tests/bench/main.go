@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-ecs/bulkhead/tests/bench/handler"
+	"github.com/bulkhead-ecs/bulkhead/tests/bench/rebuild"
 	"github.com/bulkhead-ecs/bulkhead/tests/bench/units"
 )
 
@@ -23,6 +24,7 @@ var benches = []struct {
 }{
 	{"handler", handler.Report},
 	{"units", units.Report},
+	{"rebuild", rebuild.Report},
 }
 
 func main() {
