@@ -227,6 +227,29 @@ func TestAChildStuckInTheKernelIsNeitherKilledNorDoubled(t *testing.T) {
 	}
 }
 
+func TestAHungChildEndsWithItsAgent(t *testing.T) {
+	fakenvml.Machine(t, fakenvml.Control{"hang": "nvmlInit"})
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"=1")
+	p, err := start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.send(request{ID: 1, Op: opOpen, Library: fakenvml.Build(t, fakenvml.Current), Deadline: 50}); err != nil {
+		t.Fatal(err)
+	}
+	if f := <-p.frames; f.In != "nvmlInit" {
+		t.Fatalf("%+v", f)
+	}
+	p.in.Close() // as the kernel does when the agent dies
+	select {
+	case <-p.done:
+	case <-time.After(3 * time.Second):
+		t.Error("the child outlived its agent")
+		p.end(t.Context(), "/proc", func() {})
+	}
+}
+
 func TestAChildThatBabblesIsGivenUp(t *testing.T) {
 	b := run(t, "", func(c *Config) {
 		c.Command = func() *exec.Cmd { return exec.Command("sh", "-c", "head -c 4000000 /dev/zero; sleep 30") }

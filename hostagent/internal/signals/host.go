@@ -39,9 +39,14 @@ func (st *State) host(in Input, now time.Time) []reading {
 	case in.Fresh:
 		add(health.KindDriverMismatch, health.WitnessNVML, false, "")
 	}
-	if in.Fresh && in.Expected > 0 {
-		add(health.KindCountMismatch, health.WitnessNVML, in.Sample.Count < in.Expected,
-			fmt.Sprintf("NVML counts %d of the %d cards of this instance type", in.Sample.Count, in.Expected))
+	if in.Fresh {
+		// Where the instance type's number is not known, cards that were there are
+		// expected to stay.
+		st.most = max(st.most, in.Sample.Count)
+		if want := max(in.Expected, st.most); want > 0 {
+			add(health.KindCountMismatch, health.WitnessNVML, in.Sample.Count < want,
+				fmt.Sprintf("NVML counts %d of %d cards", in.Sample.Count, want))
+		}
 	}
 	if in.Fresh {
 		out = append(out, persistence(in)...)

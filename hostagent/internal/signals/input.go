@@ -57,6 +57,7 @@ type State struct {
 	tracks   map[subject]track
 	cards    map[gpu.UUID]card
 	byIndex  map[int]gpu.UUID
+	most     int // cards counted in this boot
 	fatalSX  time.Time
 	lastSX   string
 	switches bool // an NVSwitch was ever heard of

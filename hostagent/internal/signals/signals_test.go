@@ -139,6 +139,16 @@ func TestAStaleSampleSaysNothingOfTheCards(t *testing.T) {
 	}
 }
 
+func TestACardThatLeavesIsMissedEvenOnAnUnknownType(t *testing.T) {
+	whole, less := input(well()), input(well())
+	whole.Expected, less.Expected = 0, 0
+	whole.Sample.Count = 2
+	got := steps(t, health.KindCountMismatch, whole, less, whole)
+	if got[0] != "well" || got[1] != "bad" || got[2] != "well" {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestAnIdleCardMayHaveANarrowLink(t *testing.T) {
 	d := well()
 	d.Utilization, d.Width, d.Gen = ptr(gpu.Percent(0)), ptr(4), ptr(1)
