@@ -55,6 +55,9 @@ func translate(ev events.Event, s Scope, now time.Time) ([]Command, error) {
 	if !now.IsZero() && ev.Time.After(now.Add(Future)) {
 		return nil, rejected{RejectedTime, fmt.Sprintf("its time %s is ahead of the clock", ev.Time.Format(time.RFC3339))}
 	}
+	if ev.Source == events.SourceBulkhead {
+		return nil, ignored{IgnoredOwnEvent, ev.DetailType}
+	}
 	switch d := ev.Detail.(type) {
 	case events.TaskState:
 		return taskCommands(ev, d, s)
@@ -78,8 +81,6 @@ func translate(ev events.Event, s Scope, now time.Time) ([]Command, error) {
 		return accountHealth(ev, d, s)
 	case events.ServiceAction, events.DeploymentState, events.SSMCommand, events.SSMAssociation, events.APICall:
 		return nil, ignored{IgnoredNoCapacity, ev.DetailType}
-	case events.ShareChange, events.HostChange, events.FindingChange:
-		return nil, ignored{IgnoredOwnEvent, ev.DetailType}
 	}
 	return nil, errUnknown
 }

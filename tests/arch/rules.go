@@ -35,8 +35,9 @@ var rules = []rule{
 	{"internal/bus", 5, nil},
 	{"internal/obs", 5, nil},
 	{"internal/httpapi", 5, nil},
-	{"internal/local", 5, []string{"internal"}}, // puts adapters together in one process
-	{"internal/sim", 1, nil},                    // a model of ECS, not of us: it may know none of our packages but the vocabulary
+	{"internal/replay", 5, []string{"internal"}}, // puts adapters together, as local does
+	{"internal/local", 5, []string{"internal"}},  // puts adapters together in one process
+	{"internal/sim", 1, nil},                     // a model of ECS, not of us: it may know none of our packages but the vocabulary
 	{"internal/ledger/ledgertest", 5, nil},
 	{"functions", 6, nil},
 	{"cmd", 6, nil},
