@@ -1,9 +1,9 @@
 // Package kmsg hears the GPU driver through the kernel's log, without a call into
 // the driver: the witness that still speaks when NVML hangs.
 //
-//	/dev/kmsg ─▶ Reader ─▶ ParseRecord ─▶ ParseLine ─▶ Gate ─▶ Union ─▶ Event
-//	             (seam)     trust           shapes      rates    no doubles
-//	                                                     NVML events ─┘
+//	/dev/kmsg ─▶ Reader ─▶ ParseRecord ─▶ ParseLine ─▶ Union ─▶ Gate ─▶ Event
+//	             (seam)     trust           shapes     ▲ no doubles  rates
+//	                                       NVML events ┘   └── Stream ──┘
 //
 // Only Reader touches the world; the rest is pure. Only records of the kernel's
 // own facility are believed: what a process writes to /dev/kmsg or to its own

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
 )
 
 // Limits of Gate. A broken card can log thousands of lines a second; each is
@@ -18,7 +20,8 @@ const (
 // Subject is what a burst is about.
 type Subject struct {
 	Kind    Kind
-	Address string
+	Device  gpu.UUID
+	Address string // of lines whose card is not known
 	Code    int
 }
 
@@ -44,10 +47,13 @@ type bucket struct {
 	held   Folded
 }
 
-// Pass reports whether l is told now. What it holds back is kept and counted
+// Pass reports whether l, of device, is told now. What it holds back is kept and counted
 // until Take.
-func (g *Gate) Pass(l Line, now time.Time) bool {
-	k := Subject{l.Kind, l.Address, l.Code}
+func (g *Gate) Pass(device gpu.UUID, l Line, now time.Time) bool {
+	k := Subject{l.Kind, device, "", l.Code}
+	if device == "" {
+		k.Address = l.Address
+	}
 	b := g.subjects[k]
 	if b == nil {
 		if g.subjects == nil {
@@ -70,9 +76,16 @@ func (g *Gate) Pass(l Line, now time.Time) bool {
 		return true
 	}
 	if b.held.Count == 0 {
-		b.held.Subject, b.held.First = k, now
+		b.held = Folded{Subject: k, First: now, Last: now}
 	}
-	b.held.Count, b.held.Last, b.held.Line = b.held.Count+1, now, l
+	// Witnesses may tell out of order: the span covers all that it counts.
+	if now.Before(b.held.First) {
+		b.held.First = now
+	}
+	if now.After(b.held.Last) {
+		b.held.Last = now
+	}
+	b.held.Count, b.held.Line = b.held.Count+1, l
 	return false
 }
 
@@ -86,7 +99,7 @@ func (g *Gate) Take(now time.Time) (held []Folded, overflow int64) {
 		}
 	}
 	slices.SortFunc(held, func(a, b Folded) int {
-		return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.Address, b.Address), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Kind, b.Kind))
+		return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Address, b.Address), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Kind, b.Kind))
 	})
 	overflow, g.overflow = g.overflow, 0
 	g.forget(now)

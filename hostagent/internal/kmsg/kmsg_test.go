@@ -2,6 +2,7 @@ package kmsg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -202,7 +203,7 @@ func TestABurstIsCountedToTheLastLine(t *testing.T) {
 		}
 		for i := range total {
 			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
-			if g.Pass(Line{Kind: Xid, Address: "0000:3b:00", Code: 13 + i%rapid.IntRange(1, 40).Draw(t, "codes")}, now) {
+			if g.Pass("", Line{Kind: Xid, Address: "0000:3b:00", Code: 13 + i%rapid.IntRange(1, 40).Draw(t, "codes")}, now) {
 				told++
 			}
 			if i%50 == 49 {
@@ -220,7 +221,7 @@ func TestAStormTellsFewLines(t *testing.T) {
 	var g Gate
 	now, told := time.Unix(1000, 0), 0
 	for range 10_000 {
-		if g.Pass(Line{Kind: Xid, Code: 31}, now) {
+		if g.Pass("", Line{Kind: Xid, Code: 31}, now) {
 			told++
 		}
 		now = now.Add(time.Millisecond)
@@ -281,5 +282,90 @@ func TestEventsFarApartAreNotOne(t *testing.T) {
 	}
 	if !slices.ContainsFunc(due, func(e Event) bool { return e.At.Equal(now.Add(time.Minute)) }) {
 		t.Error("the time of an event is when it came")
+	}
+}
+
+func TestTheRealKernelLogCanBeReadAndLeft(t *testing.T) {
+	src, err := Open(Path)
+	if err != nil {
+		t.Skipf("the kernel log cannot be opened here: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	r := &Reader{Source: src, Now: time.Now, Uptime: func() time.Duration { return 0 }, OnLine: func(Seen) {}}
+	done := make(chan error, 1)
+	var c Counters
+	go func() {
+		var err error
+		c, err = r.Run(ctx)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EAGAIN) {
+			t.Skipf("the kernel log cannot be read here: %v", err)
+		}
+		if err != nil || c.Refused > 0 {
+			t.Errorf("%v %+v", err, c)
+		}
+		t.Logf("%d records", c.Records)
+	case <-time.After(5 * time.Second):
+		t.Fatal("Run did not end with its context")
+	}
+}
+
+// The law of the stream: through limits and union, of each (card, code) as many
+// events come out as the louder witness told.
+func TestTheStreamCountsWhatTheLouderWitnessTold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s Stream
+		var kernel, nvml, out int64
+		now := time.Unix(1000, 0)
+		add := func(events []Event) {
+			for _, e := range events {
+				if e.Device != "GPU-0a" || e.Line.Code != 31 || e.Count < 1 || e.First.After(e.At) {
+					t.Fatalf("%+v", e)
+				}
+				out += e.Count
+			}
+		}
+		for range rapid.IntRange(0, 90).Draw(t, "events") { // all within the time that an NVML event waits
+			now = now.Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "ms")) * time.Millisecond)
+			if rapid.Bool().Draw(t, "kernel") {
+				kernel++
+				if e, ok := s.Kernel("GPU-0a", Line{Kind: Xid, Code: 31}, now); ok {
+					add([]Event{e})
+				}
+			} else {
+				nvml++
+				s.NVML("GPU-0a", 31, now)
+			}
+			if rapid.IntRange(0, 9).Draw(t, "tick") == 0 {
+				add(s.Tick(now))
+			}
+		}
+		add(s.Tick(now.Add(unionHold)))
+		add(s.Tick(now.Add(time.Hour)))
+		if out != max(kernel, nvml) {
+			t.Fatalf("kernel %d nvml %d told %d", kernel, nvml, out)
+		}
+	})
+}
+
+func TestAStormOfBothWitnessesIsToldOnceAndBriefly(t *testing.T) {
+	var s Stream
+	now, told, count := time.Unix(1000, 0), 0, int64(0)
+	for range 2000 {
+		if e, ok := s.Kernel("GPU-0a", Line{Kind: Xid, Code: 31, PID: 7}, now); ok {
+			told, count = told+1, count+e.Count
+		}
+		s.NVML("GPU-0a", 31, now)
+		now = now.Add(time.Millisecond)
+	}
+	for _, e := range s.Tick(now.Add(time.Second)) {
+		told, count = told+1, count+e.Count
+	}
+	if told > gateBurst+1 || count != 2000 {
+		t.Errorf("%d events that stand for %d", told, count)
 	}
 }

@@ -20,6 +20,7 @@ const (
 type Event struct {
 	Device   gpu.UUID // empty: the address is not known as a card
 	Line     Line
+	First    time.Time // of those it counts; At for one
 	At       time.Time
 	FromNVML bool  // only NVML told it
 	Both     bool  // the kernel told it and NVML's event was already here
@@ -44,7 +45,7 @@ type pending struct {
 // Kernel takes count lines of one Xid and returns the event to tell.
 func (u *Union) Kernel(device gpu.UUID, l Line, count int64, now time.Time) Event {
 	count = max(count, 1)
-	e := Event{Device: device, Line: l, At: now, Count: count}
+	e := Event{Device: device, Line: l, First: now, At: now, Count: count}
 	left := count
 	left, u.nvml = match(u.nvml, device, l.Code, left, now)
 	e.Both = left < count
@@ -72,7 +73,7 @@ func (u *Union) Due(now time.Time) []Event {
 			rest = append(rest, p)
 			continue
 		}
-		out = append(out, Event{Device: p.device, Line: Line{Kind: Xid, Code: p.code, Link: -1, Recovery: -1}, At: p.at, FromNVML: true, Count: 1})
+		out = append(out, Event{Device: p.device, Line: Line{Kind: Xid, Code: p.code, Link: -1, Recovery: -1}, First: p.at, At: p.at, FromNVML: true, Count: 1})
 	}
 	u.nvml = rest
 	return out

@@ -20,7 +20,7 @@ func XidSignal(e kmsg.Event, bootID, task, family string, expected bool) health.
 		text = changedTo(text)
 	}
 	return health.Signal{Kind: health.KindXid, Device: e.Device, Witness: w, BootID: bootID, Code: e.Line.Code, PID: e.Line.PID,
-		Task: task, Family: family, Unit: e.Line.Unit, Text: text, Expected: expected, Count: max(e.Count, 1), FirstSeen: e.At, LastSeen: e.At}
+		Task: task, Family: family, Unit: e.Line.Unit, Text: text, Expected: expected, Count: max(e.Count, 1), FirstSeen: e.First, LastSeen: e.At}
 }
 
 // changedTo keeps of an Xid 154 what the recovery action is now: rules that read
