@@ -42,13 +42,17 @@ type Config struct {
 
 	ThreadPercentage float64 `yaml:"threadPercentage"` // default kept on the MPS daemon; 0 leaves it alone
 	SafeStop         bool    `yaml:"safeStop"`
-	AutoRestart      bool    `yaml:"autoRestart"` // of a broken MPS daemon that no healthy client uses
-	PipeDir          string  `yaml:"pipeDir"`     // empty: detected
-	MPSLogDir        string  `yaml:"mpsLogDir"`
-	NVMLLibrary      string  `yaml:"nvmlLibrary"` // empty: by the loader
-	DockerSocket     string  `yaml:"dockerSocket"`
-	Introspection    string  `yaml:"introspection"` // of the ECS agent
-	ExpectedGPUs     int     `yaml:"expectedGPUs"`  // 0: what the ECS agent recorded
+	// StopTimeout is how long the host's sharing containers have between stop signal
+	// and SIGKILL where the container does not say it itself. 0: not known, and such
+	// containers get no safe stop.
+	StopTimeout   time.Duration `yaml:"stopTimeout"`
+	AutoRestart   bool          `yaml:"autoRestart"` // of a broken MPS daemon that no healthy client uses
+	PipeDir       string        `yaml:"pipeDir"`     // empty: detected
+	MPSLogDir     string        `yaml:"mpsLogDir"`
+	NVMLLibrary   string        `yaml:"nvmlLibrary"` // empty: by the loader
+	DockerSocket  string        `yaml:"dockerSocket"`
+	Introspection string        `yaml:"introspection"` // of the ECS agent
+	ExpectedGPUs  int           `yaml:"expectedGPUs"`  // 0: what the ECS agent recorded
 
 	Metrics  string `yaml:"metrics"` // loopback address, empty: none
 	LogLevel string `yaml:"logLevel"`
@@ -148,7 +152,7 @@ func (c *Config) setters() map[string]func(string) error {
 		"SPOOL_BYTES": func(v string) (err error) { c.SpoolBytes, err = strconv.ParseInt(v, 10, 64); return err },
 		"SPOOL_AGE":   dur(&c.SpoolAge), "LEASE": dur(&c.Lease), "SAMPLE": dur(&c.Sample), "MPS_PROBE": dur(&c.MPSProbe),
 		"THREAD_PERCENTAGE": func(v string) (err error) { c.ThreadPercentage, err = strconv.ParseFloat(v, 64); return err },
-		"SAFE_STOP":         flag(&c.SafeStop), "AUTO_RESTART": flag(&c.AutoRestart), "PIPE_DIR": str(&c.PipeDir), "MPS_LOG_DIR": str(&c.MPSLogDir),
+		"SAFE_STOP":         flag(&c.SafeStop), "STOP_TIMEOUT": dur(&c.StopTimeout), "AUTO_RESTART": flag(&c.AutoRestart), "PIPE_DIR": str(&c.PipeDir), "MPS_LOG_DIR": str(&c.MPSLogDir),
 		"NVML_LIBRARY": str(&c.NVMLLibrary), "DOCKER_SOCKET": str(&c.DockerSocket), "INTROSPECTION": str(&c.Introspection), "EXPECTED_GPUS": num(&c.ExpectedGPUs),
 		"METRICS": str(&c.Metrics), "LOG_LEVEL": str(&c.LogLevel), "LOG_BYTES_PER_MINUTE": num(&c.LogBytes),
 	}
@@ -170,6 +174,7 @@ func (c Config) Check() error {
 	within("sample", c.Sample, time.Second, 5*time.Minute)
 	within("mpsProbe", c.MPSProbe, time.Second, 5*time.Minute)
 	within("spoolAge", c.SpoolAge, time.Hour, 30*24*time.Hour)
+	want(c.StopTimeout >= 0 && c.StopTimeout <= 24*time.Hour, "stopTimeout %s is not in 0 to 24h", c.StopTimeout)
 	want(c.SpoolBytes >= 1<<20 && c.SpoolBytes <= 1<<30, "spoolBytes %d is not in 1048576 to 1073741824", c.SpoolBytes)
 	want(c.ThreadPercentage >= 0 && c.ThreadPercentage <= 100, "threadPercentage %v is not in 0 to 100", c.ThreadPercentage)
 	want(c.ExpectedGPUs >= 0 && c.ExpectedGPUs <= 32, "expectedGPUs %d is not in 0 to 32", c.ExpectedGPUs)
