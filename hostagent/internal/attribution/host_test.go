@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -316,5 +317,37 @@ func TestThisProcessCanBeRead(t *testing.T) {
 	}
 	if _, err := (Proc{"/proc"}).Read(1 << 22); !errors.Is(err, ErrGone) {
 		t.Errorf("a pid that cannot be: %v", err)
+	}
+}
+
+// The cgroup file is a pipe here, so that the pid changes hands between the two
+// looks at its start time.
+func TestAPidReusedWhileItIsReadIsNobody(t *testing.T) {
+	h := newHost(t)
+	h.process(10, 500, "one", "")
+	pipe := filepath.Join(h.root, "10", "cgroup")
+	if err := os.Remove(pipe); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skipf("no named pipes here: %v", err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := (Proc{h.root}).Read(10)
+		done <- err
+	}()
+	w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when Read has opened its end
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat := "10 (two) S 1 1 1 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 900 1 1\n"
+	if err := os.WriteFile(filepath.Join(h.root, "10", "stat"), []byte(stat), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(w, v2(idA))
+	w.Close()
+	if err := <-done; !errors.Is(err, ErrGone) {
+		t.Errorf("%v", err)
 	}
 }
