@@ -369,3 +369,18 @@ func TestAStormOfBothWitnessesIsToldOnceAndBriefly(t *testing.T) {
 		t.Errorf("%d events that stand for %d", told, count)
 	}
 }
+
+func BenchmarkRecordToEvent(b *testing.B) {
+	var s Stream
+	record := []byte("3,42,1000,-;NVRM: Xid (PCI:0000:3b:00): 31, pid=77, name=python3, Ch 00000008, intr 00000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_0 faulted\n")
+	now := time.Unix(1000, 0)
+	for b.Loop() {
+		r, _ := ParseRecord(record)
+		l, ok := ParseLine(r.Text)
+		if !ok {
+			b.Fatal("not read")
+		}
+		now = now.Add(time.Minute)
+		s.Kernel("GPU-0a", l, now)
+	}
+}
