@@ -8,6 +8,23 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/health"
 )
 
+// recoverable are the kinds that end by readings alone, each with its fault.
+var recoverable = map[health.Kind]func(*Input, *nvml.Device, int){
+	health.KindNVLink:           func(_ *Input, d *nvml.Device, _ int) { d.Links[0].Up = false },
+	health.KindPCIe:             func(_ *Input, d *nvml.Device, _ int) { d.Width = ptr(8) },
+	health.KindThrottle:         func(_ *Input, d *nvml.Device, _ int) { d.Throttle = ptr(nvml.ThrottleHWThermal) },
+	health.KindPower:            func(_ *Input, d *nvml.Device, _ int) { d.Throttle = ptr(nvml.ThrottlePowerBrake) },
+	health.KindThermal:          func(_ *Input, d *nvml.Device, _ int) { d.Margin = ptr(-1) },
+	health.KindRemapCount:       func(_ *Input, d *nvml.Device, _ int) { d.Remap = &nvml.Remap{Uncorrectable: 600} },
+	health.KindRetiredPending:   func(_ *Input, d *nvml.Device, _ int) { d.Retired = &nvml.Retired{Pending: true} },
+	health.KindTotalChanged:     func(_ *Input, d *nvml.Device, _ int) { d.Memory = &nvml.Memory{Total: 1000, Usable: 900} },
+	health.KindCountMismatch:    func(in *Input, _ *nvml.Device, _ int) { in.Sample.Count = 0 },
+	health.KindDriverMismatch:   func(in *Input, _ *nvml.Device, _ int) { in.KernelModule = "1" },
+	health.KindPersistenceOff:   func(_ *Input, d *nvml.Device, _ int) { d.Persistence = ptr(false) },
+	health.KindNVMLUnresponsive: func(in *Input, _ *nvml.Device, _ int) { in.NVML, in.Fresh = NVMLSilent, false },
+	health.KindDState:           func(in *Input, _ *nvml.Device, _ int) { in.DState = []Stuck{{1, "x"}} },
+}
+
 // What Evaluate folds must still satisfy the debounce of health's own table, up
 // and down: this runs both together over a quarter of an hour of a fault and a
 // quarter of an hour without.
@@ -16,21 +33,7 @@ func TestFoldedSignalsRaiseAndClearInHealth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, fault := range map[health.Kind]func(*Input, *nvml.Device, int){
-		health.KindNVLink:           func(_ *Input, d *nvml.Device, _ int) { d.Links[0].Up = false },
-		health.KindPCIe:             func(_ *Input, d *nvml.Device, _ int) { d.Width = ptr(8) },
-		health.KindThrottle:         func(_ *Input, d *nvml.Device, _ int) { d.Throttle = ptr(nvml.ThrottleHWThermal) },
-		health.KindPower:            func(_ *Input, d *nvml.Device, _ int) { d.Throttle = ptr(nvml.ThrottlePowerBrake) },
-		health.KindThermal:          func(_ *Input, d *nvml.Device, _ int) { d.Margin = ptr(-1) },
-		health.KindRemapCount:       func(_ *Input, d *nvml.Device, _ int) { d.Remap = &nvml.Remap{Uncorrectable: 600} },
-		health.KindRetiredPending:   func(_ *Input, d *nvml.Device, _ int) { d.Retired = &nvml.Retired{Pending: true} },
-		health.KindTotalChanged:     func(_ *Input, d *nvml.Device, _ int) { d.Memory = &nvml.Memory{Total: 1000, Usable: 900} },
-		health.KindCountMismatch:    func(in *Input, _ *nvml.Device, _ int) { in.Sample.Count = 0 },
-		health.KindDriverMismatch:   func(in *Input, _ *nvml.Device, _ int) { in.KernelModule = "1" },
-		health.KindPersistenceOff:   func(_ *Input, d *nvml.Device, _ int) { d.Persistence = ptr(false) },
-		health.KindNVMLUnresponsive: func(in *Input, _ *nvml.Device, _ int) { in.NVML, in.Fresh = NVMLSilent, false },
-		health.KindDState:           func(in *Input, _ *nvml.Device, _ int) { in.DState = []Stuck{{1, "x"}} },
-	} {
+	for kind, fault := range recoverable {
 		t.Run(string(kind), func(t *testing.T) {
 			var st State
 			hs := health.State{Facts: health.Facts{BootAt: begin.Add(-time.Hour), Devices: 1}}
