@@ -28,15 +28,15 @@ const (
 )
 
 // HostReport is the body of POST /v1/hosts/{instanceId}/reports. Reports of one
-// boot carry rising numbers from 1 and are sent in order: the receiver keeps the
-// highest it accepted for a boot and answers a repeat with success, so a report
-// that was sent twice counts once. A gap in the numbers is a report that the host
-// had to drop; Drops counts it.
+// boot carry rising numbers and are sent in order: the receiver keeps the highest
+// it accepted for a boot and answers a repeat with success, so a report that was
+// sent twice counts once. The first number is not 1 where a host began a new spool;
+// gaps say nothing, Drops counts what was lost.
 type HostReport struct {
 	Schema        int       `json:"schema"`
 	InstanceID    string    `json:"instanceId"` // "i-0123…"
 	BootID        string    `json:"bootId"`     // /proc/sys/kernel/random/boot_id
-	Sequence      uint64    `json:"sequence"`   // from 1, per boot
+	Sequence      uint64    `json:"sequence"`   // rises within a boot
 	AgentVersion  string    `json:"agentVersion"`
 	ObservedAt    time.Time `json:"observedAt"`    // when the state was read
 	SentAt        time.Time `json:"sentAt"`        // when this attempt left, for the skew guard
