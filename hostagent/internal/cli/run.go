@@ -215,6 +215,7 @@ func (r *running) gather(ctx context.Context, child nvmlchild.Config) error {
 		})
 	}
 	r.start(func() { r.watchdog(ctx) })
+	r.start(func() { r.giveBack(ctx) })
 	if r.cfg.Metrics != "" {
 		srv, err := metrics.Serve(r.cfg.Metrics, r.snapshot)
 		if err != nil {
@@ -292,6 +293,21 @@ func (r *running) snapshot() metrics.Snapshot {
 		s.Sent, s.Refused, s.Failed = r.pump.Counts()
 	}
 	return s
+}
+
+// giveBack returns memory that starting and each lease's work took and that is
+// free again: the runtime by itself keeps it for work that will not come.
+func (r *running) giveBack(ctx context.Context) {
+	wait := 1500 * time.Millisecond // once the first report is out
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+			debug.FreeOSMemory()
+			wait = 5 * time.Minute
+		}
+	}
 }
 
 // watchdog tells systemd that the deciding goroutine still decides.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -71,6 +72,11 @@ func NewSender(endpoint, region string, creds aws.CredentialsProvider) (*Sender,
 	tr.MaxIdleConns, tr.MaxIdleConnsPerHost = 1, 1
 	tr.IdleConnTimeout = 30 * time.Second
 	tr.WriteBufferSize, tr.ReadBufferSize = 4<<10, 4<<10
+	// One request at a time gains nothing by HTTP/2, whose machinery costs memory.
+	tr.ForceAttemptHTTP2 = false
+	tr.Protocols = new(http.Protocols)
+	tr.Protocols.SetHTTP1(true)
+	tr.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	return &Sender{
 		Endpoint: strings.TrimRight(endpoint, "/"), Region: region, Credentials: creds, Now: time.Now, signer: *v4.NewSigner(),
 		Client: &http.Client{Timeout: SendTimeout, Transport: tr, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},

@@ -108,19 +108,23 @@ func (s *Spool) load(floor uint64) error {
 		}
 	}
 	slices.Sort(ids)
-	mark, known := readMark(s.dir)
-	if known && mark.boot == s.boot {
-		s.seq = mark.seq
+	had, known := readMark(s.dir)
+	if known && had.boot == s.boot {
+		s.seq = had.seq
 	}
 	if !known {
 		s.seq = floor
 	}
 	for _, id := range ids {
-		if err := s.loadSegment(id, mark); err != nil {
+		if err := s.loadSegment(id, had); err != nil {
 			return err
 		}
 	}
 	s.reap()
+	if !known {
+		// From here on this directory has a memory, and the floor is not needed again.
+		return writeMark(s.dir, mark{boot: s.boot, seq: s.seq})
+	}
 	return nil
 }
 
