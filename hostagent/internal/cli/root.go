@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"syscall"
 
@@ -50,13 +51,7 @@ type app struct {
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &app{out: stdout, err: stderr, child: nvmlchild.Config{ProcRoot: "/proc", Command: func() *exec.Cmd {
-		self, err := os.Executable()
-		if err != nil {
-			self = os.Args[0]
-		}
-		return exec.Command(self, nvmlchild.Subcommand)
-	}}}
+	a := &app{out: stdout, err: stderr, child: nvmlchild.Config{ProcRoot: "/proc", Command: childCommand}}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -73,6 +68,20 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return ExitFailed
 	}
 	return ExitUse
+}
+
+// childCommand starts the NVML child: the program beside this one that was built
+// with cgo for it, else this one.
+func childCommand() *exec.Cmd {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	child := filepath.Join(filepath.Dir(self), "bulkhead-agent-nvml")
+	if st, err := os.Stat(child); err == nil && st.Mode().IsRegular() {
+		return exec.Command(child)
+	}
+	return exec.Command(self, nvmlchild.Subcommand)
 }
 
 func (a *app) root() *cobra.Command {
