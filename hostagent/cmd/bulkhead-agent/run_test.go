@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-ecs/bulkhead/events"
+	"github.com/bulkhead-ecs/bulkhead/hostagent/internal/fakenvml"
 	"github.com/bulkhead-ecs/bulkhead/hostagent/internal/mps"
 )
 
@@ -36,9 +37,12 @@ func binary(t *testing.T, name string) string {
 		if built.dir, built.err = os.MkdirTemp("", "agent"); built.err != nil {
 			return
 		}
-		for out, pkg := range map[string]string{"agent": ".", "bare": "./testdata/bare"} {
+		for out, pkg := range map[string]string{"agent": ".", "bare": "./testdata/bare", "bulkhead-agent-nvml": "../bulkhead-agent-nvml"} {
 			build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(built.dir, out), pkg)
 			build.Env = append(os.Environ(), "CGO_ENABLED=0") // as released: the NVML child alone has cgo
+			if out == "bulkhead-agent-nvml" {
+				build.Env = append(os.Environ(), "CGO_ENABLED=1")
+			}
 			if b, err := build.CombinedOutput(); err != nil {
 				built.err = fmt.Errorf("%w: %s", err, b)
 			}
@@ -101,14 +105,18 @@ func (a *api) wait(t *testing.T, what string, want func([]events.HostReport) boo
 }
 
 // start runs the agent's real binary.
-func start(t *testing.T, a *api, dir, pipe, logs string) *exec.Cmd {
+func start(t *testing.T, a *api, dir, pipe, logs string, more ...string) *exec.Cmd {
 	t.Helper()
 	cert := filepath.Join(dir, "ca.pem")
 	os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw}), 0o600)
-	cmd := exec.Command(binary(t, "agent"), "run", "--no-nvml", "--instance-id", "i-0a")
+	cmd := exec.Command(binary(t, "agent"), "run", "--instance-id", "i-0a")
+	if len(more) == 0 {
+		cmd.Args = append(cmd.Args, "--no-nvml")
+	}
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "SSL_CERT_FILE=" + cert, "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b", "BULKHEAD_AGENT_ENDPOINT=" + a.URL,
 		"BULKHEAD_AGENT_REGION=eu-west-1", "BULKHEAD_AGENT_STATE_DIR=" + filepath.Join(dir, "state"), "BULKHEAD_AGENT_METRICS=", "BULKHEAD_AGENT_MPS_PROBE=1s",
 		"BULKHEAD_AGENT_PIPE_DIR=" + pipe, "BULKHEAD_AGENT_MPS_LOG_DIR=" + logs, "BULKHEAD_AGENT_SAFE_STOP=false"}
+	cmd.Env = append(cmd.Env, more...)
 	cmd.Stderr = os.Stderr
 	if !testing.Verbose() {
 		cmd.Stderr = nil
@@ -189,6 +197,32 @@ func TestTheRealDaemonIsAdoptedAndKeepsThePercentageAskedFor(t *testing.T) {
 	}
 	control.Ask(t.Context(), "quit")
 	a.wait(t, "the death of the daemon", func(got []events.HostReport) bool { return got[len(got)-1].MPS.State == "absent" })
+}
+
+func TestCardsAreReportedByTheChildAndALostOrHungDriverIsTold(t *testing.T) {
+	lib := fakenvml.Build(t, fakenvml.Current)
+	set := fakenvml.Machine(t, fakenvml.Control{"count": "2"})
+	a := startAPI(t)
+	dir := t.TempDir()
+	start(t, a, dir, filepath.Join(dir, "none"), dir, "BULKHEAD_AGENT_NVML_LIBRARY="+lib, "BULKHEAD_AGENT_SAMPLE=1s", "BULKHEAD_AGENT_NVML_DEADLINE=1s", "BULKHEAD_AGENT_EXPECTED_GPUS=2",
+		fakenvml.ControlEnv+"="+os.Getenv(fakenvml.ControlEnv), "BULKHEAD_AGENT_DOCKER_SOCKET="+dir+"/none", "BULKHEAD_AGENT_INTROSPECTION=")
+	a.wait(t, "two cards", func(got []events.HostReport) bool {
+		return slices.ContainsFunc(got, func(r events.HostReport) bool {
+			return r.NVML == "ok" && len(r.Devices) == 2 && r.Devices[0].TotalMiB > 0
+		})
+	})
+	set(fakenvml.Control{"count": "1"})
+	signal := func(kind string) func([]events.HostReport) bool {
+		return func(got []events.HostReport) bool {
+			return slices.ContainsFunc(got, func(r events.HostReport) bool {
+				return slices.ContainsFunc(r.Signals, func(s events.ReportSignal) bool { return s.Kind == kind && s.Reading == 0 })
+			})
+		}
+	}
+	a.wait(t, "the missing card", signal("GpuCountMismatch"))
+	set(fakenvml.Control{"count": "2", "hang": "nvmlDeviceGetTemperature"})
+	a.wait(t, "the hang", signal("NvmlUnresponsive"))
+	a.wait(t, "the word hung", func(got []events.HostReport) bool { return got[len(got)-1].NVML == "hung" })
 }
 
 // usage reads resident memory (KiB, all and not file-backed) and CPU time.

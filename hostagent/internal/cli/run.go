@@ -193,7 +193,7 @@ func (r *running) gather(ctx context.Context, child nvmlchild.Config) error {
 		docker, ecs := attribution.NewDocker(r.cfg.DockerSocket), attribution.NewIntrospection(r.cfg.Introspection)
 		s := loop.NewSampler(r.agent, &attribution.Attributor{Proc: proc, Docker: docker, Agent: ecs}, proc, r.log)
 		child.Library, child.Interval = r.cfg.NVMLLibrary, r.live.Get().Sample
-		child.OnUpdate = s.Offer
+		child.Deadline, child.OnUpdate = r.cfg.NVMLDeadline, s.Offer
 		child.OnXid = func(x nvml.Xid) { r.agent.NVMLXid(ctx, x) }
 		r.start(func() { s.Run(ctx) })
 		r.start(func() { r.again(ctx, "NVML child", func() error { return nvmlchild.New(child).Run(ctx) }) })

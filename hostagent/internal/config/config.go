@@ -49,7 +49,8 @@ type Config struct {
 	AutoRestart   bool          `yaml:"autoRestart"` // of a broken MPS daemon that no healthy client uses
 	PipeDir       string        `yaml:"pipeDir"`     // empty: detected
 	MPSLogDir     string        `yaml:"mpsLogDir"`
-	NVMLLibrary   string        `yaml:"nvmlLibrary"` // empty: by the loader
+	NVMLLibrary   string        `yaml:"nvmlLibrary"`  // empty: by the loader
+	NVMLDeadline  time.Duration `yaml:"nvmlDeadline"` // for one answer; later is a hang
 	DockerSocket  string        `yaml:"dockerSocket"`
 	Introspection string        `yaml:"introspection"` // of the ECS agent
 	ExpectedGPUs  int           `yaml:"expectedGPUs"`  // 0: what the ECS agent recorded
@@ -63,7 +64,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		StateDir: "/var/lib/bulkhead-agent", SpoolBytes: 16 << 20, SpoolAge: 72 * time.Hour,
-		Lease: 300 * time.Second, Sample: 15 * time.Second, MPSProbe: 20 * time.Second, SafeStop: true,
+		Lease: 300 * time.Second, Sample: 15 * time.Second, MPSProbe: 20 * time.Second, NVMLDeadline: 10 * time.Second, SafeStop: true,
 		MPSLogDir: "/var/log/nvidia-mps", DockerSocket: "/var/run/docker.sock", Introspection: "http://127.0.0.1:51678",
 		Metrics: "127.0.0.1:9464", LogLevel: "info", LogBytes: 64 << 10,
 	}
@@ -153,7 +154,7 @@ func (c *Config) setters() map[string]func(string) error {
 		"SPOOL_AGE":   dur(&c.SpoolAge), "LEASE": dur(&c.Lease), "SAMPLE": dur(&c.Sample), "MPS_PROBE": dur(&c.MPSProbe),
 		"THREAD_PERCENTAGE": func(v string) (err error) { c.ThreadPercentage, err = strconv.ParseFloat(v, 64); return err },
 		"SAFE_STOP":         flag(&c.SafeStop), "STOP_TIMEOUT": dur(&c.StopTimeout), "AUTO_RESTART": flag(&c.AutoRestart), "PIPE_DIR": str(&c.PipeDir), "MPS_LOG_DIR": str(&c.MPSLogDir),
-		"NVML_LIBRARY": str(&c.NVMLLibrary), "DOCKER_SOCKET": str(&c.DockerSocket), "INTROSPECTION": str(&c.Introspection), "EXPECTED_GPUS": num(&c.ExpectedGPUs),
+		"NVML_LIBRARY": str(&c.NVMLLibrary), "NVML_DEADLINE": dur(&c.NVMLDeadline), "DOCKER_SOCKET": str(&c.DockerSocket), "INTROSPECTION": str(&c.Introspection), "EXPECTED_GPUS": num(&c.ExpectedGPUs),
 		"METRICS": str(&c.Metrics), "LOG_LEVEL": str(&c.LogLevel), "LOG_BYTES_PER_MINUTE": num(&c.LogBytes),
 	}
 }
@@ -173,6 +174,7 @@ func (c Config) Check() error {
 	within("lease", c.Lease, 30*time.Second, time.Hour)
 	within("sample", c.Sample, time.Second, 5*time.Minute)
 	within("mpsProbe", c.MPSProbe, time.Second, 5*time.Minute)
+	within("nvmlDeadline", c.NVMLDeadline, time.Second, time.Minute)
 	within("spoolAge", c.SpoolAge, time.Hour, 30*24*time.Hour)
 	want(c.StopTimeout >= 0 && c.StopTimeout <= 24*time.Hour, "stopTimeout %s is not in 0 to 24h", c.StopTimeout)
 	want(c.SpoolBytes >= 1<<20 && c.SpoolBytes <= 1<<30, "spoolBytes %d is not in 1048576 to 1073741824", c.SpoolBytes)
