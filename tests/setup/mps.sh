@@ -15,7 +15,9 @@ list=/etc/apt/sources.list.d/bulkhead-nonfree.list
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 uri="${BULKHEAD_DEBIAN_MIRROR:-http://deb.debian.org/debian}"
 echo "deb [signed-by=$keyring] $uri $codename contrib non-free" >"$list"
-# Only this list is read: another source that is out of reach must not fail the install.
+# Images often ship without indexes, and the packages need some of main. A source that is out of reach fails nothing here.
+apt-get update -qq || true
+# Then this list alone, so that its own failure is seen.
 apt-get update -qq -o Dir::Etc::sourcelist="$list" -o Dir::Etc::sourceparts=/dev/null -o APT::Get::List-Cleanup=0 ||
   skip "the non-free component is out of reach"
 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nvidia-cuda-mps libcuda1 >/dev/null ||
