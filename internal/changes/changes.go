@@ -43,9 +43,13 @@ func (s *Store) Commit(ctx context.Context, h ledger.Host) (ledger.Host, error) 
 func (s *Store) Remove(ctx context.Context, h ledger.Host) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.Store.Remove(ctx, h)
-	if err == nil {
-		s.tell(h, ledger.Host{})
+	before, err := s.Host(ctx, h.ID)
+	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+		return err
 	}
-	return err
+	if err := s.Store.Remove(ctx, h); err != nil {
+		return err
+	}
+	s.tell(before, ledger.Host{})
+	return nil
 }

@@ -79,6 +79,12 @@ func (s *Store) Journal(ctx context.Context, id ledger.HostID, from, to time.Tim
 	if err != nil {
 		return nil, "", err
 	}
+	if strings.HasPrefix(begin, hostPrefix) {
+		return nil, "", ledger.ErrCursor
+	}
+	if begin > journalTime(to) {
+		return nil, "", nil // DynamoDB refuses a range that ends before it begins
+	}
 	// The revision sorts behind "#", so a bare time is before every entry of it.
 	out, err := s.api.Query(ctx, s.span(journalPK(id), begin, journalTime(to)))
 	if err != nil {

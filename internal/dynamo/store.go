@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -59,12 +60,14 @@ func (s *Store) Host(ctx context.Context, id ledger.HostID) (ledger.Host, error)
 	if out.Item == nil {
 		return ledger.Host{}, fmt.Errorf("host %s: %w", id.Instance, ledger.ErrNotFound)
 	}
-	h, _, err := hostOf(out.Item)
-	return h, err
+	return hostOf(out.Item)
 }
 
 // Commit implements ledger.Store.
 func (s *Store) Commit(ctx context.Context, h ledger.Host) (ledger.Host, error) {
+	if h.Schema > codec.Schema {
+		return h, fmt.Errorf("host %s: %w", h.ID.Instance, ledger.ErrNewerSchema)
+	}
 	if h.Revision == 0 {
 		// First, so that no host is in a cluster that is not listed.
 		if err := s.put(ctx, clusterKey(h.ID.Cluster).item(), "note cluster %s", h.ID.Cluster); err != nil {
@@ -73,6 +76,7 @@ func (s *Store) Commit(ctx context.Context, h ledger.Host) (ledger.Host, error) 
 	}
 	next := h
 	next.Revision++
+	next.Schema, next.Damaged = 0, false
 	item := hostKey(h.ID).item()
 	item[attrRev] = number(next.Revision)
 	item[attrB] = &types.AttributeValueMemberB{Value: codec.Encode(next)}
@@ -92,6 +96,9 @@ func (s *Store) Commit(ctx context.Context, h ledger.Host) (ledger.Host, error) 
 
 // Remove implements ledger.Store.
 func (s *Store) Remove(ctx context.Context, h ledger.Host) error {
+	if h.Revision == 0 {
+		return fmt.Errorf("remove host %s, which no store holds: %w", h.ID.Instance, ledger.ErrConflict)
+	}
 	in := &dynamodb.DeleteItemInput{TableName: &s.table, Key: hostKey(h.ID).item()}
 	condition(h.Revision, &in.ConditionExpression, &in.ExpressionAttributeNames, &in.ExpressionAttributeValues)
 	_, err := s.api.DeleteItem(ctx, in)
@@ -142,7 +149,7 @@ func (s *Store) Hosts(ctx context.Context, cluster string, after ledger.Cursor, 
 	}
 	hosts := make([]ledger.Host, 0, len(out.Items))
 	for _, item := range out.Items {
-		h, _, err := hostOf(item)
+		h, err := hostOf(item)
 		if err != nil {
 			return nil, "", err
 		}
@@ -177,30 +184,38 @@ func (s *Store) Clusters(ctx context.Context) ([]string, error) {
 	}
 }
 
-// hostOf reads a host item. newer is true when a later release wrote it.
-func hostOf(item map[string]types.AttributeValue) (ledger.Host, bool, error) {
-	blob, _ := item[attrB].(*types.AttributeValueMemberB)
-	rev, _ := item[attrRev].(*types.AttributeValueMemberN)
-	instance := textOf(item[attrSK])
-	if blob == nil || rev == nil || len(instance) < len(hostPrefix) {
-		return ledger.Host{}, false, fmt.Errorf("item %s: %w", instance, codec.ErrCorrupt)
+// hostOf reads a host item.
+func hostOf(item map[string]types.AttributeValue) (ledger.Host, error) {
+	var blob []byte
+	rev := ""
+	if b, ok := item[attrB].(*types.AttributeValueMemberB); ok {
+		blob = b.Value
 	}
-	return decodeHost(textOf(item[attrPK]), instance, rev.Value, blob.Value)
+	if n, ok := item[attrRev].(*types.AttributeValueMemberN); ok {
+		rev = n.Value
+	}
+	return decodeHost(textOf(item[attrPK]), textOf(item[attrSK]), rev, blob)
 }
 
-func decodeHost(pk, sk, rev string, blob []byte) (ledger.Host, bool, error) {
-	h, newer, err := codec.Decode(blob)
+// decodeHost reads a host. One whose bytes are damaged comes back empty and marked
+// so, at its revision: it must not keep a listing from its neighbours, and the next
+// sweep fills it from ECS. Without a revision nothing could be written, so that is
+// an error.
+func decodeHost(pk, sk, rev string, blob []byte) (ledger.Host, error) {
+	id := ledger.HostID{Cluster: pk, Instance: strings.TrimPrefix(sk, hostPrefix)}
+	n, err := strconv.ParseInt(rev, 10, 64)
 	if err != nil {
-		return h, false, fmt.Errorf("item %s: %w", sk, err)
+		return ledger.Host{}, fmt.Errorf("item %s has revision %q: %w", sk, rev, codec.ErrCorrupt)
 	}
-	h.ID = ledger.HostID{Cluster: pk, Instance: sk[len(hostPrefix):]}
-	if h.Revision, err = strconv.ParseInt(rev, 10, 64); err != nil {
-		return h, false, fmt.Errorf("item %s has revision %q: %w", sk, rev, codec.ErrCorrupt)
+	h, schema, err := codec.Decode(blob)
+	if err != nil {
+		return ledger.Host{ID: id, Revision: n, Damaged: true}, nil
 	}
-	if newer {
-		err = fmt.Errorf("host %s: %w", h.ID.Instance, ledger.ErrNewerSchema)
+	h.ID, h.Revision = id, n
+	if schema > codec.Schema {
+		h.Schema = schema
 	}
-	return h, newer, err
+	return h, nil
 }
 
 func textOf(v types.AttributeValue) string {

@@ -42,8 +42,7 @@ func image(m map[string]events.DynamoDBAttributeValue) (ledger.Host, error) {
 	if rev.DataType() != events.DataTypeNumber || blob.DataType() != events.DataTypeBinary {
 		return ledger.Host{}, fmt.Errorf("item %s has no host in it", sk)
 	}
-	h, _, err := decodeHost(pk, sk, rev.Number(), blob.Binary())
-	return h, err
+	return decodeHost(pk, sk, rev.Number(), blob.Binary())
 }
 
 func stringOf(m map[string]events.DynamoDBAttributeValue, name string) (string, bool) {

@@ -28,6 +28,9 @@ const DefaultStopTimeout = 30 * time.Second
 func Check(v View, p Policy, now time.Time) []Finding {
 	p = p.withDefaults()
 	c := checker{view: v, policy: p, now: now}
+	if v.Host.Damaged {
+		c.add(ItemDamaged, Error, v.Host.ID.Instance, "its item could not be decoded; the next sweep reads it anew from ECS")
+	}
 	for _, d := range v.Devices {
 		c.device(d)
 	}

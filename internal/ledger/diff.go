@@ -69,6 +69,7 @@ func hostChanges(a, b Host) []Change {
 	add("health", healthLine(a), healthLine(b))
 	add("leaving", leavingLine(a), leavingLine(b))
 	add("devices", deviceLine(a), deviceLine(b))
+	add("sharingCapable", flag(a.Registration.SharingCapable), flag(b.Registration.SharingCapable))
 	return out
 }
 
@@ -123,7 +124,7 @@ func shareChanges(a, b View) []Change {
 	var out []Change
 	for _, k := range keys {
 		old, cur := was[k], is[k]
-		if old.State == cur.State && old.Memory == cur.Memory && old.Sized == cur.Sized && old.Tier == cur.Tier {
+		if old.State == cur.State && old.Memory == cur.Memory && old.Sized == cur.Sized && old.Tier == cur.Tier && old.Compute == cur.Compute {
 			continue
 		}
 		known := cur

@@ -29,6 +29,7 @@ const (
 	TaskLost            Kind = "TaskLost"            // its host ended without word of the task
 	TotalNotPositive    Kind = "TotalNotPositive"    // a described card without memory
 	StoppingHold        Kind = "StoppingHold"        // stopping for longer than it should take
+	ItemDamaged         Kind = "ItemDamaged"         // the store's own item of a host is unreadable
 	EventRejected       Kind = "EventRejected"       // an event that is not believed, with why
 )
 

@@ -25,6 +25,12 @@ type Host struct {
 	// Revision counts commits. Zero means that no store holds this host yet.
 	// It is the store's fence, not a fact of ECS.
 	Revision int64
+	// Schema is the form of the item that the host was read from. A store refuses to
+	// write over a newer form than it knows; zero is its own.
+	Schema int
+	// Damaged is true when the item could not be decoded: nothing is known of the
+	// host but its id, until ECS tells of it again.
+	Damaged bool
 
 	// Fixed are facts that stay true as long as the registration lasts.
 	Fixed Fixed

@@ -153,3 +153,52 @@ func FuzzObserve(f *testing.F) {
 		}
 	}))
 }
+
+// Reservations that wait for a card weigh on it with the rest: their clients and
+// their tiers too, not only their memory.
+func TestWhatWaitsForACardCountsAgainstIt(t *testing.T) {
+	policy := ledger.DefaultPolicy()
+	policy.Tiers = map[gpu.Tier]ledger.TierRule{"alone": ledger.TierExclusive}
+	ask := func(id string, tier gpu.Tier, memory gpu.MiB) ledger.Reservation {
+		return ledger.Reservation{ID: id, Tier: tier, LeaseUntil: now.Add(time.Minute), Containers: []ledger.ContainerNeed{{Name: "app", Need: ledger.NeedShare, Memory: memory}}}
+	}
+	token := func(h ledger.Host, r ledger.Reservation) string {
+		_, err := ledger.Reserve(h, r, policy, now)
+		refusal, _ := ledger.IsRefusal(err)
+		return refusal.Token
+	}
+	h := ledgertest.Full(1, 1, 0)
+	for n := range gpu.MaxClients {
+		var err error
+		if h, err = ledger.Reserve(h, ask(string(rune('A'+n)), "standard", 1), policy, now); err != nil {
+			t.Fatalf("reservation %d: %v", n, err)
+		}
+	}
+	if got := token(h, ask("one more", "standard", 1)); got != ledger.RefusedClients {
+		t.Errorf("one client too many: %q", got)
+	}
+	h, err := ledger.Reserve(ledgertest.Full(1, 1, 0), ask("a", "alone", 10), policy, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := token(h, ask("b", "standard", 10)); got != ledger.RefusedTier {
+		t.Errorf("beside an exclusive one that waits: %q", got)
+	}
+	for name, s := range map[string]ledger.TaskShare{"unknown size": {Container: "x", Need: ledger.NeedShare}, "whole": {Container: "x", Need: ledger.NeedWhole}} {
+		h, _ := ledger.ObserveTask(ledgertest.Full(1, 1, 0), ledger.Task{ARN: "arn:task/x", Version: 1, Shares: []ledger.TaskShare{s}})
+		if got := token(h, ask("b", "standard", 10)); got != ledger.RefusedUnplaced {
+			t.Errorf("beside a share of %s: %q", name, got)
+		}
+	}
+}
+
+func TestTimesAreKeptToTheMillisecondSoThatAReloadChangesNothing(t *testing.T) {
+	x := ledger.Task{ARN: "arn:task/x", At: now.Add(123456 * time.Nanosecond), StoppedAt: now.Add(999 * time.Nanosecond), StopTimeout: time.Second + time.Microsecond}
+	h, _ := ledger.ObserveTask(ledgertest.Full(1, 1, 0), x)
+	if _, out := ledger.ObserveTask(h, x); out.Result != ledger.Duplicate {
+		t.Errorf("the same again: %+v", out)
+	}
+	if got, _ := h.Task(x.ARN); got.At != now || got.StopTimeout != time.Second {
+		t.Errorf("kept %v and %v", got.At, got.StopTimeout)
+	}
+}

@@ -46,6 +46,7 @@ type Outcome struct {
 // ObserveTask merges what was said of a task. Its shares' memory may be unknown;
 // its cards may be unknown. Facts that break a law are recorded all the same.
 func ObserveTask(h Host, t Task) (Host, Outcome) {
+	t = t.toMillis()
 	t.Revived = 0 // a conclusion of ours, never said by anyone
 	if t.Version != 0 {
 		t.At = time.Time{} // see Task.At: with a version, time must not decide

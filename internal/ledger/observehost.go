@@ -28,6 +28,7 @@ type DeviceTotal struct {
 
 // ObserveHost merges what ECS said of the container instance itself.
 func ObserveHost(h Host, s HostSeen) (Host, Outcome) {
+	s.Registration.At, s.Fixed.RegisteredAt = ms(s.Registration.At), ms(s.Fixed.RegisteredAt)
 	if s.Registration.Version != 0 {
 		s.Registration.At = time.Time{}
 	}
@@ -146,6 +147,7 @@ func (h Host) vanished(d DeviceFacts) bool { return d.Registered > 0 && d.Regist
 // ObserveEC2 merges an EC2 state-change notice. Terminated is final for an
 // instance; otherwise the later event wins.
 func ObserveEC2(h Host, s EC2State) (Host, Outcome) {
+	s.At = ms(s.At)
 	c := cmp.Or(
 		cmp.Compare(boolRank(s.State == "terminated"), boolRank(h.EC2.State == "terminated")),
 		s.At.Compare(h.EC2.At),
@@ -170,6 +172,7 @@ func ObserveEC2(h Host, s EC2State) (Host, Outcome) {
 func ObserveHealth(h Host, checks []HealthCheck) (Host, Outcome) {
 	out := Outcome{Result: Duplicate}
 	for _, c := range checks {
+		c.Changed = ms(c.Changed)
 		i, ok := slices.BinarySearchFunc(h.Health, c.Type, func(x HealthCheck, t string) int { return cmp.Compare(x.Type, t) })
 		if !ok {
 			h.Health = slices.Insert(slices.Clone(h.Health), i, c)
@@ -195,6 +198,7 @@ func (c HealthCheck) compare(o HealthCheck) int {
 // ObserveLeaving notes that the instance will go. The earliest notice of a cause
 // stays: it is the one whose clock runs.
 func ObserveLeaving(h Host, l Leaving) (Host, Outcome) {
+	l.At = ms(l.At)
 	i, ok := slices.BinarySearchFunc(h.Leaving, l.Cause, func(x Leaving, c string) int { return cmp.Compare(x.Cause, c) })
 	if !ok {
 		h.Leaving = slices.Insert(slices.Clone(h.Leaving), i, l)

@@ -55,6 +55,7 @@ const (
 	RefusedClients        = "ClientSlotsInsufficient"
 	RefusedTier           = "TierConflict"
 	RefusedDuplicate      = "ReservationExists"
+	RefusedUnplaced       = "UnplacedShareUnknown"
 )
 
 // Reserve adds a reservation, or refuses. ECS will choose the card, so the host
@@ -62,20 +63,19 @@ const (
 // ECS could choose instead is placement's question, asked before this one.
 func Reserve(h Host, r Reservation, p Policy, now time.Time) (Host, error) {
 	p = p.withDefaults()
+	r.MadeAt, r.LeaseUntil = ms(r.MadeAt), ms(r.LeaseUntil)
 	if err := reservable(h, r, now); err != nil {
 		return h, err
 	}
 	v := h.View(now)
 	ask := r.Memory()
-	var unplaced gpu.MiB
-	for _, s := range v.Unplaced {
-		if s.State.Holds() {
-			unplaced = unplaced.Add(s.Memory)
-		}
+	waits, err := waiting(v)
+	if err != nil {
+		return h, err
 	}
 	var best Refusal
 	for _, d := range v.Devices {
-		no, ok := deviceAdmits(d, r, p, unplaced)
+		no, ok := deviceAdmits(d, r, p, waits)
 		if ok {
 			i, _ := slices.BinarySearchFunc(h.Reservations, r.ID, compareReservation)
 			h.Reservations = slices.Insert(slices.Clone(h.Reservations), i, r)
@@ -117,16 +117,41 @@ func reservable(h Host, r Reservation, now time.Time) error {
 	return nil
 }
 
-func deviceAdmits(d Device, r Reservation, p Policy, unplaced gpu.MiB) (Refusal, bool) {
+// pending is what stands on the host and on no card yet. ECS may put all of it on
+// any card, so it weighs on each.
+type pending struct {
+	memory gpu.MiB
+	shares []Share
+}
+
+// waiting adds up the unplaced shares that hold. One whose size is not known, or
+// that takes whole cards, could fill any card: then nothing can be promised.
+func waiting(v View) (pending, error) {
+	var w pending
+	for _, s := range v.Unplaced {
+		switch {
+		case !s.State.Holds():
+			continue
+		case s.whole() || !s.Sized || s.Memory <= 0:
+			return w, Refusal{RefusedUnplaced, fmt.Sprintf("container %q of %s waits for a card, and what it will take there is not known", s.Container, s.TaskARN+s.Reservation)}
+		}
+		w.memory = w.memory.Add(s.Memory)
+		w.shares = append(w.shares, s)
+	}
+	return w, nil
+}
+
+func deviceAdmits(d Device, r Reservation, p Policy, waits pending) (Refusal, bool) {
 	free, known := d.Free()
 	ask := r.Memory()
+	clients := d.Clients + len(waits.shares)
 	switch {
-	case !known || !d.Registered || d.Mode == gpu.ModeDedicated || !ask.Fits(d.Held.Add(unplaced), d.Total):
-		return Refusal{RefusedMemory, fmt.Sprintf("%v asked, %v free on %s, %v waiting for a card", ask, free, d.UUID.Short(), unplaced)}, false
-	case d.Clients+len(r.Containers) > p.MaxClients:
-		return Refusal{RefusedClients, fmt.Sprintf("%d of %d clients on %s", d.Clients, p.MaxClients, d.UUID.Short())}, false
+	case !known || !d.Registered || d.Mode == gpu.ModeDedicated || !ask.Fits(d.Held.Add(waits.memory), d.Total):
+		return Refusal{RefusedMemory, fmt.Sprintf("%v asked, %v free on %s, %v waiting for a card", ask, free, d.UUID.Short(), waits.memory)}, false
+	case clients+len(r.Containers) > p.MaxClients:
+		return Refusal{RefusedClients, fmt.Sprintf("%d of %d clients on or coming to %s", clients, p.MaxClients, d.UUID.Short())}, false
 	}
-	for _, s := range d.Shares {
+	for _, s := range slices.Concat(d.Shares, waits.shares) {
 		if s.State.Holds() && !p.compatible(s.Tier, r.Tier) {
 			return Refusal{RefusedTier, fmt.Sprintf("%s beside %s on %s", r.Tier, s.Tier, d.UUID.Short())}, false
 		}

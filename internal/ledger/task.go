@@ -143,3 +143,18 @@ func boolRank(b bool) int {
 	}
 	return 0
 }
+
+// ms cuts a time to milliseconds in UTC, which is what every store keeps: a host
+// must be the same before it was stored and after.
+func ms(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Millisecond)
+}
+
+func (t Task) toMillis() Task {
+	t.At, t.CreatedAt, t.StoppingAt, t.StoppedAt = ms(t.At), ms(t.CreatedAt), ms(t.StoppingAt), ms(t.StoppedAt)
+	t.StopTimeout = t.StopTimeout.Truncate(time.Millisecond)
+	return t
+}

@@ -59,6 +59,7 @@ func (s *Store) Commit(_ context.Context, h ledger.Host) (ledger.Host, error) {
 		return h, ledger.ErrConflict
 	}
 	h.Revision++
+	h.Schema, h.Damaged = 0, false
 	if !ok {
 		if s.hosts[h.ID.Cluster] == nil {
 			s.hosts[h.ID.Cluster] = map[string]ledger.Host{}
@@ -187,6 +188,7 @@ func (s *Store) Definition(_ context.Context, arn string) (ledger.Definition, er
 	if !ok {
 		return d, ledger.ErrNotFound
 	}
+	d.Containers = slices.Clone(d.Containers)
 	return d, nil
 }
 

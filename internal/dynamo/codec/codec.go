@@ -86,12 +86,13 @@ func Encode(h ledger.Host) []byte {
 	return e.finish()
 }
 
-// Decode reads what Encode wrote, into a host without ID and Revision. newer is
-// true when a later release wrote it: then it must not be written over.
-func Decode(b []byte) (h ledger.Host, newer bool, err error) {
+// Decode reads what Encode wrote, into a host without ID and Revision, as far as
+// this release understands it. A schema above Schema is a later release's: it must
+// not be written over.
+func Decode(b []byte) (h ledger.Host, schema int, err error) {
 	words, schema, err := front(b)
 	if err != nil {
-		return h, false, err
+		return h, schema, err
 	}
 	d := &decoder{words: words}
 	err = fields(b, func(n protowire.Number, v value) error {
@@ -122,15 +123,16 @@ func Decode(b []byte) (h ledger.Host, newer bool, err error) {
 	if err == nil && d.bad {
 		err = fmt.Errorf("%w: it refers to a word that it does not have", ErrCorrupt)
 	}
-	return h, schema > Schema, err
+	return h, schema, err
 }
 
 // front reads the schema and the word table.
-func front(b []byte) (words []string, schema int64, err error) {
+func front(b []byte) (words []string, schema int, err error) {
+	words = append(words, common...)
 	err = fields(b, func(n protowire.Number, v value) error {
 		switch n {
 		case fSchema:
-			schema = v.int()
+			schema = int(v.int())
 		case fWord:
 			w, err := unpack(v.bytes)
 			words = append(words, w)

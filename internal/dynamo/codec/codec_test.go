@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,9 +17,9 @@ import (
 func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := ledgertest.Hosts().Draw(t, "host")
-		got, newer, err := Decode(Encode(h))
-		if err != nil || newer {
-			t.Fatal(newer, err)
+		got, schema, err := Decode(Encode(h))
+		if err != nil || schema != Schema {
+			t.Fatal(schema, err)
 		}
 		h.ID, h.Revision = ledger.HostID{}, 0
 		if !cmp.Equal(got, h, cmpopts.EquateEmpty()) {
@@ -33,13 +34,34 @@ func TestAnotherReleasesFieldsAreSkippedAndItsSchemaIsTold(t *testing.T) {
 	b = protowire.AppendBytes(b, []byte("something new"))
 	b = protowire.AppendTag(b, 901, protowire.Fixed64Type)
 	b = protowire.AppendFixed64(b, 7)
-	if _, newer, err := Decode(b); err != nil || newer {
-		t.Errorf("unknown fields: newer %v, %v", newer, err)
+	if _, schema, err := Decode(b); err != nil || schema != Schema {
+		t.Errorf("unknown fields: schema %v, %v", schema, err)
 	}
 	b = protowire.AppendTag(b, fSchema, protowire.VarintType)
 	b = protowire.AppendVarint(b, protowire.EncodeZigZag(Schema+1))
-	if _, newer, err := Decode(b); err != nil || !newer {
-		t.Errorf("a newer schema: newer %v, %v", newer, err)
+	if _, schema, err := Decode(b); err != nil || schema != Schema+1 {
+		t.Errorf("a newer schema: %v, %v", schema, err)
+	}
+}
+
+// A field told again must replace, never grow: bytes in, bounded memory out.
+func TestRepeatedFieldsDoNotGrow(t *testing.T) {
+	var task []byte
+	for range 5000 {
+		task = protowire.AppendTag(task, 7, protowire.VarintType)
+		task = protowire.AppendVarint(task, uint64(len(common)))
+		task = protowire.AppendTag(task, 20, protowire.VarintType)
+		task = protowire.AppendVarint(task, uint64(len(common)))
+	}
+	b := protowire.AppendTag(nil, fSchema, protowire.VarintType)
+	b = protowire.AppendVarint(b, protowire.EncodeZigZag(Schema))
+	b = protowire.AppendTag(b, fWord, protowire.BytesType)
+	b = protowire.AppendBytes(b, pack(strings.Repeat("x", 1000)))
+	b = protowire.AppendTag(b, fTask, protowire.BytesType)
+	b = protowire.AppendBytes(b, task)
+	h, _, err := Decode(b)
+	if err != nil || len(h.Tasks[0].Definition) > 2000 {
+		t.Errorf("%v, a definition of %d bytes", err, len(h.Tasks[0].Definition))
 	}
 }
 

@@ -131,7 +131,7 @@ func (d *decoder) device(b []byte) (x ledger.DeviceFacts, err error) {
 }
 
 func (d *decoder) task(b []byte) (t ledger.Task, err error) {
-	var head, last string
+	var head, last, family string
 	err = fields(b, func(n protowire.Number, v value) error {
 		switch n {
 		case 1:
@@ -148,7 +148,9 @@ func (d *decoder) task(b []byte) (t ledger.Task, err error) {
 		case 6:
 			t.LastStatus = d.word(v)
 		case 7:
-			t.Definition = d.word(v) + t.Definition
+			t.Definition = d.word(v)
+		case 20:
+			family = d.word(v)
 		case 8:
 			t.Group = d.word(v)
 		case 9:
@@ -159,6 +161,7 @@ func (d *decoder) task(b []byte) (t ledger.Task, err error) {
 		return nil
 	})
 	t.ARN = head + last
+	t.Definition += family
 	return t, err
 }
 
@@ -175,7 +178,7 @@ func (d *decoder) restOfTask(n protowire.Number, v value, t *ledger.Task) error 
 	case 14:
 		t.StoppedAt = v.time()
 	case 15:
-		t.StopTimeout = time.Duration(v.int())
+		t.StopTimeout = time.Duration(v.int()) * time.Millisecond
 	case 16:
 		t.StopCode = d.word(v)
 	case 17:
@@ -186,8 +189,6 @@ func (d *decoder) restOfTask(n protowire.Number, v value, t *ledger.Task) error 
 		return err
 	case 19:
 		t.Revived = v.int()
-	case 20:
-		t.Definition += d.word(v) // its last part; the head is field 7
 	}
 	return nil
 }

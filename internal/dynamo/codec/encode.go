@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -64,9 +65,12 @@ func (e *encoder) word(n protowire.Number, w string) {
 func (e *encoder) present(n protowire.Number, w string) { e.number(n, e.intern(w)) }
 
 func (e *encoder) intern(w string) uint64 {
+	if i := slices.Index(common, w); i >= 0 {
+		return uint64(i)
+	}
 	i, ok := e.words[w]
 	if !ok {
-		i = uint64(len(e.list))
+		i = uint64(len(common) + len(e.list))
 		e.words[w] = i
 		e.list = append(e.list, w)
 	}
@@ -124,7 +128,7 @@ func (e *encoder) task(t ledger.Task) {
 	e.time(12, t.CreatedAt)
 	e.time(13, t.StoppingAt)
 	e.time(14, t.StoppedAt)
-	e.int(15, int64(t.StopTimeout))
+	e.int(15, t.StopTimeout.Milliseconds())
 	e.word(16, t.StopCode)
 	e.word(17, t.StopReason)
 	for _, s := range t.Shares {

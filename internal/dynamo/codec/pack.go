@@ -13,6 +13,13 @@ const (
 	packedCard             // "GPU-" and a UUID, as 16 bytes
 )
 
+// common are words that nearly every host has. They are not written at all: their
+// place in this list is their number. The list only ever grows at its end, since
+// items out there refer to it.
+var common = []string{"", "ACTIVE", "DRAINING", "INACTIVE", "RUNNING", "PENDING", "STOPPED", "STOPPING", "EC2", "MANAGED_INSTANCES", "running", "terminated",
+	"idle", "shared", "dedicated", "unknown", "standard", "critical", "best-effort", "ACCELERATED_COMPUTE", "CONTAINER_RUNTIME", "AGENT_CONNECTIVITY", "OK", "IMPAIRED",
+	"INSUFFICIENT_DATA", "INITIALIZING", "app", "ServiceSchedulerInitiated", "EssentialContainerExited", "UserInitiated", "TaskFailedToStart"}
+
 // pack writes a word in the fewest bytes that give it back exactly.
 func pack(w string) []byte {
 	if len(w) == 32 {

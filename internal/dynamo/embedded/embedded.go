@@ -5,6 +5,7 @@ package embedded
 
 import (
 	"context"
+	"crypto/rand"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,8 +23,8 @@ import (
 // "aws" for the one of the AWS configuration.
 const EnvEndpoint = "BULKHEAD_TEST_DYNAMODB_ENDPOINT"
 
-// Table is the name of the table that Open makes.
-const Table = "bulkhead-ledger"
+// Table is how the name of a table that Open makes begins.
+const Table = "bulkhead-embedded"
 
 // Open makes a table and opens it. done releases what was started.
 func Open(ctx context.Context, opts ...func(*dynamodb.Options)) (s *dynamo.Store, done func(), err error) {
@@ -32,8 +33,14 @@ func Open(ctx context.Context, opts ...func(*dynamodb.Options)) (s *dynamo.Store
 		return nil, nil, err
 	}
 	o.Client = opts
+	// A name of its own: a DynamoDB that others use must not see ours in a table of
+	// theirs, and the table goes when this is done.
+	o.Table += "-" + rand.Text()
 	s = dynamo.Open(cfg, o)
-	return s, func() {}, s.CreateTable(ctx)
+	if err := s.CreateTable(ctx); err != nil {
+		return nil, nil, err
+	}
+	return s, func() { _ = s.DeleteTable(context.WithoutCancel(ctx)) }, nil
 }
 
 // Config is how a client reaches the stand-in, or the DynamoDB that is named.

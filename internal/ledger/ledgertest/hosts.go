@@ -107,7 +107,7 @@ func task() *rapid.Generator[ledger.Task] {
 			At: moment().Draw(t, "at"), Phase: ledger.Phase(rapid.IntRange(0, 2).Draw(t, "phase")), LastStatus: word().Draw(t, "status"), Definition: word().Draw(t, "definition"),
 			Group: word().Draw(t, "group"), StartedBy: word().Draw(t, "by"), Tier: gpu.Tier(word().Draw(t, "tier")), Capacity: ledger.CapacityType(word().Draw(t, "capacity")),
 			CreatedAt: moment().Draw(t, "created"), StoppingAt: moment().Draw(t, "stopping"), StoppedAt: moment().Draw(t, "stopped"),
-			StopTimeout: time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "timeout")), StopCode: word().Draw(t, "code"), StopReason: word().Draw(t, "reason"),
+			StopTimeout: time.Duration(rapid.Int64Range(0, 1e6).Draw(t, "timeout")) * time.Millisecond, StopCode: word().Draw(t, "code"), StopReason: word().Draw(t, "reason"),
 			Revived: rapid.Int64Range(0, 9).Draw(t, "revived")}
 		for range rapid.IntRange(0, 3).Draw(t, "shares") {
 			s := ledger.TaskShare{Container: word().Draw(t, "container"), Need: ledger.Need(rapid.IntRange(0, 3).Draw(t, "need")), Sized: rapid.Bool().Draw(t, "sized"),

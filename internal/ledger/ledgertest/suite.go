@@ -149,6 +149,9 @@ func removes(t *testing.T, s ledger.Store) {
 	if err := s.Remove(ctx, h); !errors.Is(err, ledger.ErrConflict) {
 		t.Errorf("removed twice: %v", err)
 	}
+	if err := s.Remove(ctx, Full(9, 1, 0)); !errors.Is(err, ledger.ErrConflict) {
+		t.Errorf("removed though nobody wrote it: %v", err)
+	}
 }
 
 func roundTrip(t *testing.T, s ledger.Store) {
@@ -274,6 +277,8 @@ func definitions(t *testing.T, s ledger.Store) {
 	if err := s.SaveDefinition(ctx, d); err != nil {
 		t.Fatal(err)
 	}
+	got := must[ledger.Definition](t)(s.Definition(ctx, d.ARN))
+	got.Containers[0].Name = "changed by its reader"
 	if got := must[ledger.Definition](t)(s.Definition(ctx, d.ARN)); !cmp.Equal(got, d, same) {
 		t.Error(cmp.Diff(d, got, same))
 	}
@@ -307,6 +312,9 @@ func journal(t *testing.T, s ledger.Store) {
 			break
 		}
 		after = next
+	}
+	if none, _, err := s.Journal(ctx, HostID(1), base.Add(time.Hour), base, ""); err != nil || len(none) != 0 {
+		t.Errorf("a span that ends before it begins: %d entries, %v", len(none), err)
 	}
 	if want := entries[2:40]; !cmp.Equal(got, want, same) {
 		t.Errorf("%d entries, want %d\n%s", len(got), len(want), cmp.Diff(want, got, same))

@@ -36,7 +36,7 @@ func newGPUs(g *globals) *cobra.Command {
 			printTable(cmd.OutOrStdout(), []column{
 				{title: "HOST"}, {title: "GPU", right: true}, {title: "UUID"}, {title: "MODE"},
 				{title: "held/total MiB", right: true}, {title: "FREE", right: true}, {title: "COMPUTE", right: true},
-				{title: "CLIENTS", right: true}, {title: "HOST STATUS"}, {title: "CONTAINER INSTANCE", wide: true},
+				{title: "CLIENTS", right: true}, {title: "STATUS"}, {title: "CONTAINER INSTANCE", wide: true},
 			}, format == "wide", gpuRows(gpus))
 			fmt.Fprintln(cmd.OutOrStdout(), gpuTotal(gpus))
 			return nil

@@ -12,6 +12,11 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/httpapi"
 )
 
+var hostColumns = []column{
+	{title: "HOST"}, {title: "TYPE"}, {title: "CAPACITY"}, {title: "STATUS"}, {title: "GPUS held/total MiB"}, {title: "NOTE"},
+	{title: "AGENT", wide: true}, {title: "ZONE", wide: true}, {title: "AMI", wide: true}, {title: "CONTAINER INSTANCE", wide: true},
+}
+
 func newHosts(g *globals) *cobra.Command {
 	var status, capacity string
 	cmd := &cobra.Command{
@@ -38,10 +43,7 @@ func newHosts(g *globals) *cobra.Command {
 			for _, h := range hosts {
 				rows = append(rows, hostRow(h))
 			}
-			printTable(cmd.OutOrStdout(), []column{
-				{title: "HOST"}, {title: "TYPE"}, {title: "CAPACITY"}, {title: "STATUS"}, {title: "AGENT"}, {title: "GPUS held/total MiB"},
-				{title: "NOTE"}, {title: "ZONE", wide: true}, {title: "AMI", wide: true}, {title: "CONTAINER INSTANCE", wide: true},
-			}, format == "wide", rows)
+			printTable(cmd.OutOrStdout(), hostColumns, format == "wide", rows)
 			return nil
 		},
 	}
@@ -51,12 +53,8 @@ func newHosts(g *globals) *cobra.Command {
 }
 
 func hostRow(h httpapi.HostDoc) []string {
-	agent := h.AgentVersion
-	if !h.AgentConnected {
-		agent += " (away)"
-	}
 	return []string{hostName(h.EC2InstanceID, h.ContainerInstanceARN), h.InstanceType, capacityWord(h.CapacityType), h.Status,
-		strings.TrimSpace(agent), devicesCell(h.Devices), cut(hostNote(h), 24), h.AvailabilityZone, h.AMI, lastPart(h.ContainerInstanceARN)}
+		devicesCell(h.Devices), cut(hostNote(h), 24), h.AgentVersion, h.AvailabilityZone, h.AMI, lastPart(h.ContainerInstanceARN)}
 }
 
 func capacityWord(c string) string {
@@ -96,6 +94,9 @@ func hostNote(h httpapi.HostDoc) string {
 		if c.Status != "OK" {
 			return strings.ToLower(c.Type) + " " + c.Status
 		}
+	}
+	if !h.AgentConnected && h.Status == "ACTIVE" {
+		return "agent away"
 	}
 	if len(h.Devices) > 0 && !h.SharingCapable {
 		return "cannot share"

@@ -125,8 +125,7 @@ func printReplayTables(cmd *cobra.Command, doc replay.Document, wide bool) {
 		rows = append(rows, hostRow(h))
 		tenants = append(tenants, tenantsOf(h)...)
 	}
-	printTable(out, []column{{title: "HOST"}, {title: "TYPE"}, {title: "CAPACITY"}, {title: "STATUS"}, {title: "AGENT"},
-		{title: "GPUS held/total MiB"}, {title: "NOTE"}, {title: "ZONE", wide: true}, {title: "AMI", wide: true}, {title: "CONTAINER INSTANCE", wide: true}}, wide, rows)
+	printTable(out, hostColumns, wide, rows)
 	fmt.Fprintln(out)
 	printTable(out, tenantColumns, wide, tenantRows(tenants))
 	fmt.Fprintln(out)

@@ -53,7 +53,7 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	if err == nil {
 		return ExitFine
 	}
-	if msg := err.Error(); msg != "" {
+	if msg := strings.Join(strings.Fields(err.Error()), " "); msg != "" { // cobra spreads its suggestions over lines
 		fmt.Fprintln(s.Err, "bulkhead: "+msg)
 	}
 	var exit exitError

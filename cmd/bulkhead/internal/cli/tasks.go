@@ -147,7 +147,7 @@ func tenantRows(ts []httpapi.TenantDoc) [][]string {
 		if service == "" {
 			service = "-"
 		}
-		rows = append(rows, []string{task, cut(t.Container, 12), cut(service, 12), cut(string(t.Tier), 11), amount(t.MemoryMiB),
+		rows = append(rows, []string{task, cut(clean(t.Container), 10), cut(clean(service), 12), cut(string(t.Tier), 11), amount(t.MemoryMiB),
 			fmt.Sprintf("%d%%", t.ComputePercent), string(t.State), card, hostName(t.EC2InstanceID, t.ContainerInstanceARN), t.LastStatus, lastPart(t.Definition)})
 	}
 	return rows

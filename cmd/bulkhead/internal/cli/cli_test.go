@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-ecs/bulkhead/internal/httpapi"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the golden files anew; review them as a diff")
+
+// command runs the command line as a person does.
+func command(t *testing.T, in string, env map[string]string, args ...string) (code int, out, errs string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = Run(context.Background(), args, Streams{In: strings.NewReader(in), Out: &o, Err: &e, Env: func(k string) string { return env[k] }})
+	return code, o.String(), e.String()
+}
+
+// fixed answers like an API over a fixed fleet.
+func fixed(t *testing.T) string {
+	t.Helper()
+	total, free, size := int64(22563), int64(-1437), int64(18000)
+	mib := func(n int64) json.RawMessage { return json.RawMessage(fmt.Sprint(n)) }
+	share := map[string]any{"taskArn": "arn:aws:ecs:us-east-1:111122223333:task/gpu-prod/4f2a9c0d1e2b3c4d5e6f708192a3b4c5", "container": "app\x1b[31m", "memoryMiB": mib(size),
+		"computePercent": 40, "tier": "critical", "state": "bound", "service": "chat-with-a-very-long-name", "taskDefinition": "arn:x:task-definition/chat:7", "lastStatus": "RUNNING"}
+	tenant := map[string]any{"device": "GPU-3f1c6b2e-0a5d-4b7e-9c38-2f6d1e7a9b40", "containerInstanceArn": "arn:x:container-instance/gpu-prod/aaaa", "ec2InstanceId": "i-0a1b2c3d4e5f60718"}
+	for k, v := range share {
+		tenant[k] = v
+	}
+	device := map[string]any{"uuid": "GPU-3f1c6b2e-0a5d-4b7e-9c38-2f6d1e7a9b40", "mode": "dedicated", "totalMiB": mib(total), "heldMiB": 24000, "freeMiB": mib(free), "computePercent": 140,
+		"clients": 2, "registered": true, "shares": []any{share}}
+	gpu := map[string]any{"containerInstanceArn": "arn:x:container-instance/gpu-prod/aaaa", "ec2InstanceId": "i-0a1b2c3d4e5f60718", "clusterArn": "arn:x:cluster/gpu-prod", "hostStatus": "ACTIVE", "index": 0}
+	for k, v := range device {
+		gpu[k] = v
+	}
+	host := map[string]any{"containerInstanceArn": "arn:x:container-instance/gpu-prod/aaaa", "ec2InstanceId": "i-0a1b2c3d4e5f60718", "clusterArn": "arn:x:cluster/gpu-prod", "status": "DRAINING",
+		"agentConnected": false, "agentVersion": "1.107.0", "capacityType": "MANAGED_INSTANCES", "instanceType": "g6.12xlarge", "availabilityZone": "us-east-1a", "sharingCapable": true,
+		"leaving": []any{map[string]any{"cause": "spot-interruption", "at": "2026-12-01T03:00:00Z"}}, "devices": []any{device, device}}
+	finding := map[string]any{"kind": "OverMemory", "severity": "error", "subject": "GPU-3f1c6b2e-0a5d-4b7e-9c38-2f6d1e7a9b40", "reason": "24000 MiB held of 22563 MiB, 1437 MiB too much"}
+	answers := map[string]any{
+		"/v1/clusters":                             map[string]any{"clusters": []any{map[string]any{"clusterArn": "arn:x:cluster/gpu-prod", "name": "gpu-prod"}}},
+		"/v1/clusters/gpu-prod/gpus":               map[string]any{"gpus": []any{gpu}, "nextCursor": ""},
+		"/v1/clusters/gpu-prod/hosts":              map[string]any{"hosts": []any{host}, "nextCursor": ""},
+		"/v1/clusters/gpu-prod/tasks":              map[string]any{"tasks": []any{tenant}, "nextCursor": ""},
+		"/v1/clusters/gpu-prod/findings":           map[string]any{"findings": []any{finding}},
+		"/v1/clusters/gpu-prod/hosts/i-0a/history": map[string]any{"at": "2026-12-01T03:12:00Z", "asOf": "2026-12-01T03:00:00Z", "host": host},
+		"/v1/gpus/GPU-3f1c6b2e-0a5d-4b7e-9c38-2f6d1e7a9b40/tenants": map[string]any{"uuid": "GPU-3f1c6b2e-0a5d-4b7e-9c38-2f6d1e7a9b40",
+			"containerInstanceArn": "arn:x:container-instance/gpu-prod/aaaa", "ec2InstanceId": "i-0a1b2c3d4e5f60718", "tenants": []any{tenant}},
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		doc, ok := answers[r.URL.Path]
+		if !ok {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusNotFound)
+			doc = httpapi.Problem{Status: 404, Reason: "UnknownHost", Detail: "No host is named so.", DidYouMean: []string{"i-0a"}}
+		}
+		_ = json.NewEncoder(w).Encode(doc)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func TestEveryCommandPrintsWhatItDid(t *testing.T) {
+	url := fixed(t)
+	for _, args := range [][]string{
+		{"gpus"}, {"gpus", "-o", "wide"}, {"gpus", "-o", "json"}, {"hosts"}, {"hosts", "-o", "wide"}, {"tasks"}, {"tasks", "-o", "json"}, {"findings"}, {"findings", "-o", "wide"},
+		{"tenants", "GPU-3f1c6b2e"}, {"history", "i-0a", "--at", "5m"}, {"history", "i-0b"}, {},
+		{"--help"}, {"gpus", "--help"}, {"hosts", "--help"}, {"tasks", "--help"}, {"tenants", "--help"}, {"history", "--help"}, {"findings", "--help"}, {"replay", "--help"}, {"local", "--help"},
+	} {
+		name := strings.Trim(strings.ReplaceAll(strings.Join(args, "_"), "-", ""), "_")
+		if name == "" {
+			name = "alone"
+		}
+		code, out, errs := command(t, "", map[string]string{"BULKHEAD_ENDPOINT": url}, args...)
+		got := fmt.Sprintf("exit %d\n%s", code, strings.ReplaceAll(out, url, "http://ENDPOINT"))
+		if errs != "" {
+			got += "--- error\n" + errs
+		}
+		file := filepath.Join("testdata", name+".golden")
+		if *rewrite {
+			if err := os.MkdirAll("testdata", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("bulkhead %s (-golden +now)\n%s", strings.Join(args, " "), diff)
+		}
+		for line := range strings.Lines(out) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 && !slices.Contains(args, "wide") && !slices.Contains(args, "json") && !slices.Contains(args, "--help") {
+				t.Errorf("bulkhead %s: a line of %d columns: %s", strings.Join(args, " "), n, line)
+			}
+			if strings.ContainsRune(line, 0x1b) && !slices.Contains(args, "json") {
+				t.Errorf("bulkhead %s lets a name steer the terminal: %q", strings.Join(args, " "), line)
+			}
+		}
+	}
+}
+
+func TestWrongUseIsExitTwoAndOneSentence(t *testing.T) {
+	url := fixed(t)
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"gpus", "-o", "yaml"}, ExitUse, "table, wide, json"},
+		{[]string{"gpu"}, ExitUse, "unknown command"},
+		{[]string{"tenants"}, ExitUse, "accepts 1 arg"},
+		{[]string{"replay"}, ExitUse, "events"},
+		{[]string{"replay", "--events", "nowhere.jsonl"}, ExitUse, "nowhere.jsonl"},
+		{[]string{"replay", "--events", "-", "--store", "disk"}, ExitUse, "memory or dynamodb"},
+		{[]string{"local", "--hosts", "0"}, ExitUse, "1 to 200"},
+		{[]string{"gpus", "--endpoint", "gpu-prod"}, ExitUse, "no address"},
+		{[]string{"gpus", "--endpoint", "http://127.0.0.1:1"}, ExitAPI, "bulkhead local"},
+		{[]string{"history", "i-0b", "--endpoint", url}, ExitAPI, "Did you mean i-0a?"},
+	} {
+		code, _, errs := command(t, "", nil, c.args...)
+		if code != c.code || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") > 1 {
+			t.Errorf("bulkhead %s: exit %d, %q; want %d and %q in one line", strings.Join(c.args, " "), code, errs, c.code, c.want)
+		}
+	}
+}
+
+// samples are the sample events as lines of a file.
+func samples(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../../../events/samples/*.json")
+	if err != nil || len(files) < 50 {
+		t.Fatal(len(files), err)
+	}
+	var lines []string
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c bytes.Buffer
+		if err := json.Compact(&c, b); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, c.String())
+	}
+	return lines
+}
+
+func TestReplayIsTheSameFromEveryCarrierAndStore(t *testing.T) {
+	lines := samples(t)
+	plain := strings.Join(lines, "\n")
+	code, want, errs := command(t, plain, nil, "replay", "--events", "-", "-o", "json")
+	if code != ExitFine || errs != "" {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	var doc struct {
+		Hosts []httpapi.HostDoc `json:"hosts"`
+		Stats map[string]int    `json:"stats"`
+	}
+	if err := json.Unmarshal([]byte(want), &doc); err != nil {
+		t.Fatal(err)
+	}
+	s := doc.Stats
+	if sum := s["applied"] + s["stale"] + s["duplicates"] + s["ignored"] + s["unknown"] + s["rejected"]; s["events"] != len(lines) || sum != s["events"] || len(doc.Hosts) == 0 {
+		t.Errorf("%d samples, stats %v", len(lines), s)
+	}
+	body := func(v any) string {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	var bodies, records []string
+	var list []any
+	for _, l := range lines {
+		bodies = append(bodies, body(map[string]any{"messageId": "x", "body": l}))
+		list = append(list, map[string]any{"Body": body(map[string]any{"Type": "Notification", "Message": l})})
+	}
+	records = append(records, body(map[string]any{"Records": list[:40]}), body(map[string]any{"Messages": list[40:]}))
+	for name, c := range map[string]struct {
+		in   string
+		args []string
+	}{
+		"SQS bodies": {strings.Join(bodies, "\n"), nil}, "Records that hold SNS": {strings.Join(records, "\n"), nil}, "CRLF and BOM": {"\xef\xbb\xbf" + strings.Join(lines, "\r\n\r\n"), nil},
+		"one list": {"[\n" + strings.Join(lines, ",\n") + "\n]", nil}, "dynamodb": {plain, []string{"--store", "dynamodb"}},
+	} {
+		code, got, errs := command(t, c.in, nil, append([]string{"replay", "--events", "-", "-o", "json"}, c.args...)...)
+		// Subjects of rejected events name the line, which rightly differs.
+		if code != ExitFine || withoutLines(got) != withoutLines(want) {
+			t.Errorf("%s: exit %d %s\n%s", name, code, errs, cmp.Diff(withoutLines(want), withoutLines(got)))
+		}
+	}
+}
+
+var linePlace = regexp.MustCompile(`line \d+, event \d+`)
+
+func withoutLines(s string) string { return linePlace.ReplaceAllString(s, "line") }
+
+func TestABrokenLineIsNamedAndTheRestIsProcessed(t *testing.T) {
+	lines := samples(t)[:3]
+	in := lines[0] + "\nnot json\n" + lines[1] + "\n{\"half\":\n" + lines[2] + "\n" + strings.Repeat("x", 9<<20) + "\n"
+	code, out, errs := command(t, in, nil, "replay", "--events", "-", "-o", "json")
+	if code != ExitFinding {
+		t.Errorf("exit %d, want 1", code)
+	}
+	for _, want := range []string{"line 2:", "line 4:", "line 6:"} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("errors do not name %s:\n%s", want, errs)
+		}
+	}
+	if !strings.Contains(out, `"events": 3`) || !strings.Contains(out, `"broken": 3`) {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestEveryCommandWorksAgainstALiveLocalMode(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var out, errs syncBuffer
+	done := make(chan int, 1)
+	go func() {
+		done <- Run(ctx, []string{"local", "--port", "0", "--speed", "600", "--store", "memory"}, Streams{In: strings.NewReader(""), Out: &out, Err: &errs, Env: func(string) string { return "" }})
+	}()
+	var url string
+	for range 200 {
+		if m := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(out.String()); m != "" {
+			url = m
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	env := map[string]string{"BULKHEAD_ENDPOINT": url}
+	time.Sleep(500 * time.Millisecond)
+	_, table, _ := command(t, "", env, "gpus")
+	card := regexp.MustCompile(`GPU-[0-9a-f]{8}`).FindString(table)
+	host := regexp.MustCompile(`i-[0-9a-f]{17}`).FindString(table)
+	_, table, _ = command(t, "", env, "tasks")
+	task := strings.Fields(strings.Split(table, "\n")[1])[0]
+	for _, args := range [][]string{{"gpus"}, {"hosts"}, {"tasks"}, {"tasks", task}, {"tenants", card}, {"history", host, "--at", "30s"}, {"findings"}, {}, {"version"}} {
+		code, out, errs := command(t, "", env, args...)
+		if code != ExitFine && !(args[0] == "findings" && code == ExitFinding) || out == "" {
+			t.Errorf("bulkhead %s: exit %d\n%s%s", strings.Join(args, " "), code, out, errs)
+		}
+	}
+	cancel()
+	if code := <-done; code != ExitFine {
+		t.Errorf("stopped with %d: %s", code, errs.String())
+	}
+}
