@@ -12,7 +12,7 @@ import (
 
 var tenantColumns = []column{
 	{title: "TASK"}, {title: "CONTAINER"}, {title: "SERVICE"}, {title: "TIER"}, {title: "MiB", right: true}, {title: "COMPUTE", right: true},
-	{title: "STATE"}, {title: "GPU"}, {title: "HOST"}, {title: "STATUS", wide: true}, {title: "DEFINITION", wide: true},
+	{title: "STATE"}, {title: "GPU"}, {title: "HOST"}, {title: "STATUS", wide: true}, {title: "DEFINITION", wide: true}, {title: "WHOLE HOST", wide: true},
 }
 
 func newTasks(g *globals) *cobra.Command {
@@ -147,8 +147,8 @@ func tenantRows(ts []httpapi.TenantDoc) [][]string {
 		if service == "" {
 			service = "-"
 		}
-		rows = append(rows, []string{task, cut(clean(t.Container), 10), cut(clean(service), 12), cut(string(t.Tier), 11), amount(t.MemoryMiB),
-			fmt.Sprintf("%d%%", t.ComputePercent), string(t.State), card, hostName(t.EC2InstanceID, t.ContainerInstanceARN), t.LastStatus, lastPart(t.Definition)})
+		rows = append(rows, []string{task, cut(clean(t.Container), 10), cut(clean(service), 11), cut(string(t.Tier), 11), amount(t.MemoryMiB),
+			fmt.Sprintf("%d%%", t.ComputePercent), string(t.State), card, cut(hostName(t.EC2InstanceID, t.ContainerInstanceARN), 11), t.LastStatus, lastPart(t.Definition), hostName(t.EC2InstanceID, t.ContainerInstanceARN)})
 	}
 	return rows
 }
