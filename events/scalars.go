@@ -166,7 +166,7 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	case f < 1e14:
 		t.Time = time.UnixMilli(int64(f)).UTC()
 	}
-	return nil
+	return nil //nolint:nilerr // an odd time is no time, see above
 }
 
 // plain reports whether b is a JSON string without escapes, which is its own text.

@@ -56,7 +56,7 @@ func unwrap(raw []byte, depth int) ([]json.RawMessage, error) {
 	}
 	var c carrier
 	if err := json.Unmarshal(raw, &c); err != nil || c.DetailType != nil {
-		return []json.RawMessage{raw}, nil // an envelope, or something that Parse will name
+		return []json.RawMessage{raw}, nil //nolint:nilerr // an envelope, or something that Parse will name
 	}
 	for _, list := range [][]json.RawMessage{c.Records, c.Messages, c.Entries} {
 		if list != nil {

@@ -37,7 +37,7 @@ type field struct {
 func Parse(raw []byte) (Pattern, error) {
 	v, err := decode(raw)
 	if err != nil {
-		return Pattern{}, fmt.Errorf("%w: %s", ErrPattern, err)
+		return Pattern{}, fmt.Errorf("%w: %w", ErrPattern, err)
 	}
 	return object(v, "the pattern", 0)
 }
@@ -76,7 +76,7 @@ func member(name string, v any, depth int) (field, error) {
 		for _, one := range list {
 			t, err := testOf(one)
 			if err != nil {
-				return f, fmt.Errorf("%w: %q: %s", ErrPattern, name, err)
+				return f, fmt.Errorf("%w: %q: %w", ErrPattern, name, err)
 			}
 			f.leaf = append(f.leaf, t)
 		}
@@ -93,7 +93,7 @@ func member(name string, v any, depth int) (field, error) {
 func (p Pattern) Match(event []byte) (bool, error) {
 	v, err := decode(event)
 	if err != nil {
-		return false, fmt.Errorf("%w: %s", ErrEvent, err)
+		return false, fmt.Errorf("%w: %w", ErrEvent, err)
 	}
 	m, ok := v.(map[string]any)
 	if !ok {

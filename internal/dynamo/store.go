@@ -209,7 +209,7 @@ func decodeHost(pk, sk, rev string, blob []byte) (ledger.Host, error) {
 	}
 	h, schema, err := codec.Decode(blob)
 	if err != nil {
-		return ledger.Host{ID: id, Revision: n, Damaged: true}, nil
+		return ledger.Host{ID: id, Revision: n, Damaged: true}, nil //nolint:nilerr // told by the mark, see above
 	}
 	h.ID, h.Revision = id, n
 	if schema > codec.Schema {

@@ -76,7 +76,7 @@ func (s *Sweep) tryHeal(ctx context.Context, id ledger.HostID, t *truth) (r heal
 	case h.Gone() && len(h.Tasks) == 0 && h.Revision > 0:
 		r.removed, r.err = true, s.Store.Remove(ctx, h)
 		return r
-	case h.Revision == 0 && h.Gone(), !r.late && !(pruned && r.expired > 0):
+	case h.Revision == 0 && h.Gone(), !r.late && (!pruned || r.expired == 0):
 		return r // nothing that anyone sees; versions go with the next write
 	}
 	_, r.err = s.Store.Commit(ctx, h)

@@ -110,7 +110,7 @@ func (a *API) task(r *http.Request) (any, error) {
 		for _, t := range h.Tasks {
 			id := lastPart(t.ARN)
 			ids = append(ids, id)
-			if t.ARN != want && id != want && !(len(want) >= shortID && strings.HasPrefix(id, want)) {
+			if t.ARN != want && id != want && (len(want) < shortID || !strings.HasPrefix(id, want)) {
 				continue
 			}
 			for _, x := range fleet.Tenants(h.View(a.Query.Clock())) {

@@ -74,7 +74,7 @@ const MaxVersion = 1_000_000_000
 // MaxShares bounds the GPU containers of a task (ECS allows 10 containers in all).
 const MaxShares = 64
 
-// Apply sizes the command's task with its definition and tier and returns it.
+// SizedTask sizes the command's task with its definition and tier and returns it.
 // def is nil when the definition could not be had.
 func (c Command) SizedTask(def *ledger.Definition, tiers Tiers) ledger.Task {
 	t := *c.Task

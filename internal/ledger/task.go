@@ -74,10 +74,8 @@ type TaskShare struct {
 	Bad []string
 }
 
-// outranks reports whether a is said later than b, of the same task. It is a
-// total order on distinct contents, which is what makes the merge a join.
-func (a Task) outranks(b Task) bool { return a.compare(b) > 0 }
-
+// compare orders what was said of one task: later is greater. It is a total order
+// on distinct contents, which is what makes the merge a join.
 func (a Task) compare(b Task) int {
 	if c := cmp.Compare(boolRank(a.Phase == PhaseStopped), boolRank(b.Phase == PhaseStopped)); c != 0 {
 		return c

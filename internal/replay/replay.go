@@ -102,7 +102,7 @@ func (r *run) line(ctx context.Context, n int, line []byte, err error) error {
 	if err != nil {
 		r.doc.Broken = append(r.doc.Broken, Broken{Line: n, Reason: err.Error()})
 		r.doc.Stats.Broken++
-		return nil
+		return nil //nolint:nilerr // a broken line is counted and named, and the rest goes on
 	}
 	for i, raw := range raws {
 		r.batch = append(r.batch, fleet.Message{ID: fmt.Sprintf("line %d, event %d", n, i+1), Body: raw})

@@ -39,6 +39,6 @@ func StartIngest(ctx context.Context) error {
 
 // Fail prints why a function cannot start, and ends it.
 func Fail(err error) {
-	os.Stderr.WriteString("bulkhead cannot start: " + err.Error() + "\n")
+	_, _ = os.Stderr.WriteString("bulkhead cannot start: " + err.Error() + "\n")
 	os.Exit(1)
 }

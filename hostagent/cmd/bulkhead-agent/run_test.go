@@ -80,7 +80,11 @@ func startAPI(t *testing.T) *api {
 		case err != nil || rep.Check() != nil || !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 "):
 			http.Error(w, "bad", 400)
 		case a.down:
-			http.Error(w, "down", 503)
+			http.Error(w, "down", http.StatusServiceUnavailable)
+		case len(a.got) > 0 && rep.Sequence == a.got[len(a.got)-1].Sequence:
+			// Sent again because its answer was lost: the API keeps the highest number
+			// of a boot and answers a repeat like the first.
+			json.NewEncoder(w).Encode(events.HostReportAnswer{Schema: 1, Accepted: rep.Sequence, Settings: a.settings})
 		default:
 			a.got = append(a.got, rep)
 			json.NewEncoder(w).Encode(events.HostReportAnswer{Schema: 1, Accepted: rep.Sequence, Settings: a.settings})

@@ -56,7 +56,7 @@ func Read(ctx context.Context, h Host) checks.Facts {
 	f.Pipe, f.LegacyPipe = h.pipe()
 	var st syscall.Statfs_t
 	if syscall.Statfs(h.Root+"/dev/shm", &st) == nil {
-		free := int64(st.Bavail) * int64(st.Bsize) >> 20
+		free := int64(st.Bavail) * st.Bsize >> 20
 		f.ShmFreeMiB = &free
 	}
 	f.Descriptors = h.descriptors()

@@ -73,7 +73,7 @@ func wire1(t *testing.T) *wired {
 	w.Wake = p.Wake
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { w.Agent.Run(ctx) })
+	wg.Go(func() { w.Run(ctx) })
 	wg.Go(func() { p.Run(ctx) })
 	w.close = sync.OnceFunc(func() { cancel(); wg.Wait(); sp.Close(); s.Client.CloseIdleConnections(); srv.Close() })
 	t.Cleanup(w.close)

@@ -166,6 +166,6 @@ func Serve(addr string, snapshot func() Snapshot) (*http.Server, error) {
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 8 << 10}
-	go srv.Serve(l)
+	go func() { _ = srv.Serve(l) }() // ends with the listener
 	return srv, nil
 }

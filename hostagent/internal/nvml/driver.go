@@ -210,7 +210,7 @@ func (d *driver) WaitXid(timeout time.Duration) (Xid, bool, error) {
 func (d *driver) Close() error {
 	if d.listens {
 		d.step("nvmlEventSetFree")
-		d.events.Free()
+		_ = d.events.Free()
 	}
 	if !d.has("nvmlShutdown") {
 		return nil

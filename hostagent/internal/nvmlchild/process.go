@@ -85,7 +85,7 @@ func (p *process) send(r request) error { return writeLine(p.in, r) }
 func (p *process) ended() error {
 	select {
 	case <-p.done:
-		return fmt.Errorf("%w: %v%s", errEnded, p.status, p.errOut.quoted())
+		return fmt.Errorf("%w: %w%s", errEnded, p.status, p.errOut.quoted())
 	case <-time.After(grace):
 		return fmt.Errorf("%w its output or broke the protocol", errEnded)
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -183,8 +184,8 @@ func TestAnAnswerTellsLaterOrNever(t *testing.T) {
 	for status, permanent := range map[int]bool{400: true, 413: true, 422: true, 401: false, 403: false, 409: false, 429: false, 500: false, 302: false} {
 		a.script = []int{status}
 		_, err := s.Send(t.Context(), sample(1))
-		f, ok := err.(*Failure)
-		if !ok || f.Permanent != permanent || f.Status != status || f.After != 7*time.Second {
+		var f *Failure
+		if !errors.As(err, &f) || f.Permanent != permanent || f.Status != status || f.After != 7*time.Second {
 			t.Errorf("%d: %+v", status, err)
 		}
 	}

@@ -65,7 +65,7 @@ type Sender struct {
 func NewSender(endpoint, region string, creds aws.CredentialsProvider) (*Sender, error) {
 	u, err := url.Parse(endpoint)
 	loop := err == nil && (u.Hostname() == "127.0.0.1" || u.Hostname() == "::1" || u.Hostname() == "localhost")
-	if err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && loop) {
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loop) {
 		return nil, fmt.Errorf("endpoint %q: want https://host[/stage] (http only on loopback)", endpoint)
 	}
 	tr := http.DefaultTransport.(*http.Transport).Clone()

@@ -235,7 +235,7 @@ func (s *Spool) roll() error {
 		return err
 	}
 	if s.file != nil {
-		s.file.Sync()
+		_ = s.file.Sync()
 		s.file.Close()
 	}
 	s.file = f

@@ -36,7 +36,6 @@ func crash(s *Spool) {
 type receiver struct {
 	high map[string]uint64
 	got  []string
-	last map[string]uint64
 }
 
 func (a *receiver) accept(r Record) {
