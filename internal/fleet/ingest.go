@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bulkhead-ecs/bulkhead/events"
 	"github.com/bulkhead-ecs/bulkhead/internal/ingest"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
@@ -66,16 +64,8 @@ func (in *Ingest) Batch(ctx context.Context, msgs []Message) []Reply {
 		}
 	}
 	in.size(ctx, hosts, order)
-	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(1, in.Parallel))
 	results := make([]hostResult, len(order))
-	for n, id := range order {
-		group.Go(func() error {
-			results[n] = in.host(gctx, id, hosts[id])
-			return nil // one host's failure must not stop the others
-		})
-	}
-	_ = group.Wait()
+	each(ctx, len(order), in.Parallel, func(ctx context.Context, n int) { results[n] = in.host(ctx, order[n], hosts[order[n]]) })
 	for n, id := range order {
 		if results[n].err == nil && IsOrphanage(id.Cluster) {
 			results[n] = in.rehome(ctx, id, hosts[id], results[n])

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bulkhead-ecs/bulkhead/internal/ingest"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
 )
@@ -132,15 +130,7 @@ func (s *Sweep) walk(ctx context.Context, ids []ledger.HostID, truth *truth, rep
 			return errors.Join(errs...)
 		}
 		results := make([]healed, len(chunk))
-		group, gctx := errgroup.WithContext(ctx)
-		group.SetLimit(max(1, s.Parallel))
-		for i, id := range chunk {
-			group.Go(func() error {
-				results[i] = s.heal(gctx, id, truth)
-				return nil
-			})
-		}
-		_ = group.Wait()
+		each(ctx, len(chunk), s.Parallel, func(ctx context.Context, i int) { results[i] = s.heal(ctx, chunk[i], truth) })
 		for i, r := range results {
 			if r.err != nil {
 				errs = append(errs, fmt.Errorf("heal %s: %w", chunk[i].Instance, r.err))

@@ -54,7 +54,8 @@ func ObserveTask(h Host, t Task) (Host, Outcome) {
 	h, learned := learnCapacity(h, t.Capacity)
 	i, known := slices.BinarySearchFunc(h.Tasks, t.ARN, func(x Task, a string) int { return strings.Compare(x.ARN, a) })
 	if !known {
-		h.Tasks = slices.Insert(slices.Clone(h.Tasks), i, t)
+		tasks := make([]Task, 0, len(h.Tasks)+4) // one copy, with room for the next
+		h.Tasks = append(append(append(tasks, h.Tasks[:i]...), t), h.Tasks[i:]...)
 		h.Reservations = dropReservation(h.Reservations, t.StartedBy)
 		return h, Outcome{Result: Applied, Weight: WeightMajor}
 	}

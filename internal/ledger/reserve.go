@@ -203,15 +203,15 @@ func Prune(h Host, p Policy, now time.Time) (Host, bool) {
 		h.Tasks = kept(h.Tasks, func(t Task) bool { return t.Phase != PhaseStopped || !t.endedAt().Before(cut) })
 	}
 	h.Reservations = kept(h.Reservations, func(r Reservation) bool { return now.Before(r.LeaseUntil.Add(p.ReservationGrace)) })
-	named := map[gpu.UUID]bool{}
-	for _, t := range h.Tasks {
-		for _, s := range t.Shares {
-			for _, u := range s.GPUs {
-				named[u] = true
+	if p.TombstoneWindow >= 0 && slices.ContainsFunc(h.Devices, h.vanished) {
+		named := map[gpu.UUID]bool{}
+		for _, t := range h.Tasks {
+			for _, s := range t.Shares {
+				for _, u := range s.GPUs {
+					named[u] = true
+				}
 			}
 		}
-	}
-	if p.TombstoneWindow >= 0 {
 		h.Devices = kept(h.Devices, func(d DeviceFacts) bool { return !h.vanished(d) || named[d.UUID] })
 	}
 	return h, before != len(h.Tasks)+len(h.Reservations)+len(h.Devices)

@@ -10,8 +10,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
@@ -23,15 +26,27 @@ import (
 func Report(ctx context.Context, w io.Writer) error {
 	msgs := lives(200, 25)
 	fmt.Fprintf(w, "B7 event handler, %d events of %d task lives on 200 hosts, one core's worth of work\n", len(msgs), len(msgs)/EventsOfALife)
+	fmt.Fprintf(w, "  (µs are processor time; each event is timed in %d passes and its least counts, since the machine is shared)\n", passes)
 	for _, batch := range []int{1, 100} {
-		d, per, writes, err := ours(ctx, msgs, batch)
+		writes := 0
+		d, per, err := least(func() (time.Duration, []float64, error) {
+			d, per, n, err := ours(ctx, msgs, batch)
+			writes = n
+			return d, per, err
+		})
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "  bulkhead, batches of %3d: %8.0f events/s, p50 %6.1f µs, p99 %6.1f µs an event, %.2f writes an event\n",
+		fmt.Fprintf(w, "  bulkhead, batches of %3d:            %8.0f events/s, p50 %6.1f µs, p99 %6.1f µs an event, %.2f writes an event\n",
 			batch, float64(len(msgs))/d.Seconds(), at(per, 50), at(per, 99), float64(writes)/float64(len(msgs)))
 	}
-	d, per := baseline(msgs)
+	d, per, err := least(func() (time.Duration, []float64, error) {
+		d, per := baseline(msgs)
+		return d, per, nil
+	})
+	if err != nil {
+		return err
+	}
 	fmt.Fprintf(w, "  baseline, map and one call a record: %8.0f events/s, p50 %6.1f µs, p99 %6.1f µs an event, 1.00 writes an event\n",
 		float64(len(msgs))/d.Seconds(), at(per, 50), at(per, 99))
 	writes, err := oneHostBatch(ctx)
@@ -40,6 +55,29 @@ func Report(ctx context.Context, w io.Writer) error {
 	}
 	fmt.Fprintf(w, "  one batch of 100 messages that touch one host: %d write(s)\n", writes)
 	return nil
+}
+
+// passes over the same events. What a neighbour on the machine takes differs from
+// pass to pass; what our own code takes does not.
+const passes = 5
+
+// least runs a measurement several times and keeps the least of each figure.
+func least(run func() (time.Duration, []float64, error)) (best time.Duration, per []float64, err error) {
+	for n := range passes {
+		d, p, err := run()
+		if err != nil {
+			return 0, nil, err
+		}
+		if n == 0 {
+			best, per = d, p
+			continue
+		}
+		best = min(best, d)
+		for i := range per {
+			per[i] = min(per[i], p[i])
+		}
+	}
+	return best, per, nil
 }
 
 // EventsOfALife is how many events one task life makes.
@@ -130,31 +168,44 @@ func ours(ctx context.Context, msgs []fleet.Message, batch int) (time.Duration, 
 	now := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 	store := &counting{Store: memstore.New()}
 	in := handlerOver(store, &now)
-	var per []float64
-	start := time.Now()
+	per := make([]float64, 0, len(msgs))
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	start := cpu()
 	for chunk := range slices.Chunk(msgs, batch) {
-		now = now.Add(time.Duration(len(chunk)) * 10 * time.Millisecond)
-		t := time.Now()
+		now = now.Add(time.Duration(len(chunk)) * 100 * time.Millisecond)
+		t := cpu()
 		for _, r := range in.Batch(ctx, chunk) {
 			if r.Outcome == fleet.Failed || r.Outcome == fleet.Rejected {
 				return 0, nil, 0, fmt.Errorf("message %s: %s %s", r.ID, r.Token, r.Text)
 			}
 		}
-		each := float64(time.Since(t).Nanoseconds()) / 1000 / float64(len(chunk))
+		each := float64((cpu() - t).Nanoseconds()) / 1000 / float64(len(chunk))
 		for range chunk {
 			per = append(per, each)
 		}
 	}
-	return time.Since(start), per, store.writes, nil
+	return cpu() - start, per, store.writes, nil
+}
+
+// cpu is the processor time that this thread has used.
+func cpu() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		return time.Duration(time.Now().UnixNano()) // not Linux: the wall clock
+	}
+	return time.Duration(ts.Nano())
 }
 
 // baseline decodes into a map and rewrites a JSON item a record.
 func baseline(msgs []fleet.Message) (time.Duration, []float64) {
 	items := map[string][]byte{}
-	var per []float64
-	start := time.Now()
+	per := make([]float64, 0, len(msgs))
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	start := cpu()
 	for _, m := range msgs {
-		t := time.Now()
+		t := cpu()
 		var ev map[string]any
 		if json.Unmarshal(m.Body, &ev) != nil {
 			continue
@@ -169,9 +220,9 @@ func baseline(msgs []fleet.Message) (time.Duration, []float64) {
 			item[d["taskArn"].(string)] = map[string]any{"version": d["version"], "containers": d["containers"], "group": d["group"]}
 		}
 		items[key], _ = json.Marshal(item)
-		per = append(per, float64(time.Since(t).Nanoseconds())/1000)
+		per = append(per, float64((cpu()-t).Nanoseconds())/1000)
 	}
-	return time.Since(start), per
+	return cpu() - start, per
 }
 
 func oneHostBatch(ctx context.Context) (int, error) {
