@@ -27,7 +27,8 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	api := &httpapi.API{Query: &fleet.Query{Store: c.Store(cfg), Policy: c.Policy(), Clock: boot.Clock}, Log: c.Logger()}
+	store := c.Store(cfg)
+	api := &httpapi.API{Query: &fleet.Query{Store: store, Vitals: store, Policy: c.Policy(), Clock: boot.Clock}, Log: c.Logger()}
 	lambda.Start(gateway.Handler(api.Handler()))
 	return nil
 }

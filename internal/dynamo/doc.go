@@ -11,6 +11,7 @@
 //	host by card                 card#UUID            host
 //	task definition              definition#ARN       definition
 //	journal of a host by time    journal#INSTANCE_ARN TIME#REVISION
+//	health of an instance        health#INSTANCE_ID   health
 //	where a sweep stopped        bookmarks            NAME
 //
 // There is no secondary index: each would cost another write unit of every change.

@@ -31,6 +31,7 @@ const (
 	bookmarksPK  = "bookmarks"
 	lookupSK     = "host"
 	definitionSK = "definition"
+	healthSK     = "health"
 )
 
 type key struct{ pk, sk string }
@@ -41,6 +42,7 @@ func ec2Key(ec2 string) key             { return key{"ec2#" + ec2, lookupSK} }
 func cardKey(u gpu.UUID) key            { return key{"card#" + string(u), lookupSK} }
 func definitionKey(arn string) key      { return key{"definition#" + arn, definitionSK} }
 func bookmarkKey(name string) key       { return key{bookmarksPK, name} }
+func healthKey(ec2 string) key          { return key{"health#" + ec2, healthSK} }
 func journalPK(id ledger.HostID) string { return "journal#" + id.Instance }
 
 func journalKey(e ledger.Entry) key {

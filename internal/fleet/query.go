@@ -9,13 +9,24 @@ import (
 
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
+	"github.com/bulkhead-ecs/bulkhead/internal/vitals"
 )
 
 // Query answers questions about the ledger. It only reads.
 type Query struct {
 	Store  ledger.Store
+	Vitals vitals.Store // optional: without, nothing is known of what hosts report
 	Policy ledger.Policy
 	Clock  Clock
+}
+
+// Health is what an instance's own agent says of it. ledger.ErrNotFound while no
+// report came.
+func (q *Query) Health(ctx context.Context, ec2 string) (vitals.Record, error) {
+	if q.Vitals == nil || ec2 == "" {
+		return vitals.Record{}, ledger.ErrNotFound
+	}
+	return q.Vitals.Health(ctx, ec2)
 }
 
 // Clusters lists the clusters that have a host.

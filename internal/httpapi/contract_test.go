@@ -21,8 +21,10 @@ import (
 
 	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
+	"github.com/bulkhead-ecs/bulkhead/internal/health"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
 	"github.com/bulkhead-ecs/bulkhead/internal/memstore"
+	"github.com/bulkhead-ecs/bulkhead/internal/vitals"
 )
 
 const (
@@ -71,6 +73,11 @@ func fixedFleet(t *testing.T) *API {
 	h, _ = ledger.ObserveLeaving(h, ledger.Leaving{Cause: "rebalance", At: now})
 	h.Reservations = []ledger.Reservation{{ID: "r-1", Tier: "critical", Containers: []ledger.ContainerNeed{{Name: "app", Need: ledger.NeedShare, Memory: 512}}, LeaseUntil: now.Add(time.Minute)}}
 	put(h)
+	if _, err := store.SaveHealth(ctx, vitals.Record{EC2: "i-0a1b2c3d4e5f60718", BootID: "b", ReceivedAt: now, Verdict: health.Verdict{
+		Host:    health.Judgement{Level: health.Failed, Action: health.Replace},
+		Reasons: []health.Reason{{Token: "Xid79", Device: card, Level: health.Failed, Actions: []health.Action{health.Replace}, FirstSeen: now, LastSeen: now, Count: 1, Witnesses: []health.Witness{health.WitnessKernelLog}}}}}); err != nil {
+		t.Fatal(err)
+	}
 	for _, n := range []string{"bbbb", "cccc"} {
 		u := gpu.UUID("GPU-" + n + "0000-0000-4000-8000-000000000000")
 		x, _ := ledger.ObserveHost(ledger.Host{ID: ledger.HostID{Cluster: clusterARN, Instance: instanceARN(n)}}, ledger.HostSeen{
@@ -78,7 +85,7 @@ func fixedFleet(t *testing.T) *API {
 			Registration: ledger.Registration{Version: 1, Status: "DRAINING"}, GPUs: []gpu.UUID{u}})
 		put(x)
 	}
-	return &API{Query: &fleet.Query{Store: store, Policy: ledger.DefaultPolicy(), Clock: func() time.Time { return now }}, Log: slog.New(slog.DiscardHandler)}
+	return &API{Query: &fleet.Query{Store: store, Vitals: store, Policy: ledger.DefaultPolicy(), Clock: func() time.Time { return now }}, Log: slog.New(slog.DiscardHandler)}
 }
 
 func contract(t *testing.T) routers.Router {
@@ -132,6 +139,7 @@ func TestEveryRouteKeepsTheContract(t *testing.T) {
 	for _, path := range []string{
 		"/v1/clusters", base + "/summary", base + "/hosts", base + "/hosts?status=DRAINING,ACTIVE&limit=1", base + "/gpus?mode=shared", base + "/tasks?tier=critical",
 		base + "/findings?severity=error", base + "/hosts/i-0a1b2c3d4e5f60718", base + "/hosts/aaaa", base + "/hosts/aaaa/history?at=2026-12-01T03:00:00Z",
+		base + "/health", base + "/health?level=failed", base + "/hosts/aaaa/health", base + "/hosts/bbbb/health",
 		base + "/tasks/" + taskARN[len(taskARN)-32:], "/v1/gpus/" + string(card), "/v1/gpus/" + string(card) + "/tenants",
 		"/v1/clusters/" + url.PathEscape(clusterARN) + "/hosts",
 	} {

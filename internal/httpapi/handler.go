@@ -33,6 +33,8 @@ func (a *API) Handler() http.Handler {
 	get("clusters/{cluster}/hosts", a.hosts)
 	get("clusters/{cluster}/hosts/{host}", a.host)
 	get("clusters/{cluster}/hosts/{host}/history", a.history)
+	get("clusters/{cluster}/hosts/{host}/health", a.hostHealth)
+	get("clusters/{cluster}/health", a.health)
 	get("clusters/{cluster}/gpus", a.gpus)
 	get("clusters/{cluster}/tasks", a.tasks)
 	get("clusters/{cluster}/tasks/{task}", a.task)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
+	"github.com/bulkhead-ecs/bulkhead/internal/vitals"
 )
 
 // Store is a ledger.Store in memory. The zero value is not usable; see New.
@@ -28,6 +29,7 @@ type Store struct {
 	defs      map[string]ledger.Definition
 	journal   map[ledger.HostID][]ledger.Entry
 	bookmarks map[string]string
+	health    map[string]vitals.Record
 	// PageSize is how many hosts or entries one page holds.
 	PageSize int
 }
@@ -36,7 +38,7 @@ type Store struct {
 func New() *Store {
 	return &Store{hosts: map[string]map[string]ledger.Host{}, order: map[string][]string{}, instances: map[string]ledger.HostID{},
 		cards: map[gpu.UUID]ledger.HostID{}, defs: map[string]ledger.Definition{}, journal: map[ledger.HostID][]ledger.Entry{},
-		bookmarks: map[string]string{}, PageSize: 250}
+		bookmarks: map[string]string{}, health: map[string]vitals.Record{}, PageSize: 250}
 }
 
 // Host implements ledger.Store.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger/ledgertest"
+	"github.com/bulkhead-ecs/bulkhead/internal/vitals/vitalstest"
 )
 
 func TestTheContract(t *testing.T) {
@@ -18,3 +19,5 @@ func TestTheContractWithSmallPages(t *testing.T) {
 		return s
 	})
 }
+
+func TestTheContractOfHealth(t *testing.T) { vitalstest.Run(t, New()) }

@@ -25,6 +25,7 @@ var rules = []rule{
 	{"internal/admission", 2, nil},
 	{"internal/remedy", 2, nil},
 	{"internal/sizing", 2, nil},
+	{"internal/vitals", 2, nil},
 	{"internal/ingest", 3, nil},
 	{"internal/fleet", 4, nil},
 	{"internal/dynamo", 5, nil},
@@ -39,6 +40,7 @@ var rules = []rule{
 	{"internal/local", 5, []string{"internal"}},  // puts adapters together in one process
 	{"internal/sim", 1, nil},                     // a model of ECS, not of us: it may know none of our packages but the vocabulary
 	{"internal/ledger/ledgertest", 5, nil},
+	{"internal/vitals/vitalstest", 5, nil},
 	{"functions", 6, nil},
 	{"cmd", 6, nil},
 	{"hostagent", 6, []string{"internal/gpu", "internal/health", "events", "hostagent"}},
@@ -65,6 +67,7 @@ var pureAllows = map[string]string{
 	"internal/sim":                "math/rand/v2 with an explicit source: the seed is an argument",
 	"internal/sim/wire":           "it is an HTTP face",
 	"internal/ledger/ledgertest":  "a test suite",
+	"internal/vitals/vitalstest":  "a test suite",
 	"internal/health/healthtest":  "a test suite",
 	"internal/remedy/remedytest":  "a test suite",
 	"events/eventstest":           "a test suite",

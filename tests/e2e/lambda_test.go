@@ -246,7 +246,7 @@ func TestEveryFunctionIsReadySoonAndSmall(t *testing.T) {
 		t.Skip("builds and runs the functions")
 	}
 	env := surroundings(t)
-	for _, name := range []string{"taskstate", "hoststate", "sweep", "outbox", "query"} {
+	for _, name := range []string{"taskstate", "hoststate", "sweep", "outbox", "query", "report"} {
 		bin := build(t, name)
 		var times []time.Duration
 		var worst int64

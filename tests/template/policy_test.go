@@ -64,8 +64,8 @@ func TestReadersMayNotWriteAndOnlyTheSweepRemoves(t *testing.T) {
 		})
 	}
 	for action, functions := range map[string][]string{
-		"dynamodb:GetItem":        {"TaskState", "HostState", "Sweep", "Query"},
-		"dynamodb:PutItem":        {"TaskState", "HostState", "Sweep", "Outbox"},
+		"dynamodb:GetItem":        {"TaskState", "HostState", "Sweep", "Query", "Report"},
+		"dynamodb:PutItem":        {"TaskState", "HostState", "Sweep", "Outbox", "Report"},
 		"dynamodb:DeleteItem":     {"Sweep"},
 		"dynamodb:BatchWriteItem": {"Outbox"},
 		"events:PutEvents":        {"Outbox"},

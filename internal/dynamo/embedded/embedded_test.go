@@ -6,6 +6,7 @@ import (
 
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger/ledgertest"
+	"github.com/bulkhead-ecs/bulkhead/internal/vitals/vitalstest"
 )
 
 func TestTheContract(t *testing.T) {
@@ -17,4 +18,13 @@ func TestTheContract(t *testing.T) {
 		t.Cleanup(done)
 		return s
 	})
+}
+
+func TestTheContractOfHealth(t *testing.T) {
+	s, done, err := Open(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	vitalstest.Run(t, s)
 }

@@ -54,10 +54,13 @@ func fixed(t *testing.T) string {
 		"leaving": []any{map[string]any{"cause": "spot-interruption", "at": "2026-12-01T03:00:00Z"}}, "devices": []any{device, device}}
 	finding := map[string]any{"kind": "OverMemory", "severity": "error", "subject": "GPU-3f1c6b2e-0a5d-4b7e-9c38-2f6d1e7a9b40", "reason": "24000 MiB held of 22563 MiB, 1437 MiB too much"}
 	answers := map[string]any{
-		"/v1/clusters":                             map[string]any{"clusters": []any{map[string]any{"clusterArn": "arn:x:cluster/gpu-prod", "name": "gpu-prod"}}},
-		"/v1/clusters/gpu-prod/gpus":               map[string]any{"gpus": []any{gpu}, "nextCursor": ""},
-		"/v1/clusters/gpu-prod/hosts":              map[string]any{"hosts": []any{host}, "nextCursor": ""},
-		"/v1/clusters/gpu-prod/tasks":              map[string]any{"tasks": []any{tenant}, "nextCursor": ""},
+		"/v1/clusters":                map[string]any{"clusters": []any{map[string]any{"clusterArn": "arn:x:cluster/gpu-prod", "name": "gpu-prod"}}},
+		"/v1/clusters/gpu-prod/gpus":  map[string]any{"gpus": []any{gpu}, "nextCursor": ""},
+		"/v1/clusters/gpu-prod/hosts": map[string]any{"hosts": []any{host}, "nextCursor": ""},
+		"/v1/clusters/gpu-prod/tasks": map[string]any{"tasks": []any{tenant}, "nextCursor": ""},
+		"/v1/clusters/gpu-prod/health": map[string]any{"nextCursor": "", "health": []any{map[string]any{"ec2InstanceId": "i-0a1b2c3d4e5f60718", "level": "failed", "mps": "crash-looping", "nvml": "no-driver", "driver": "580.159.03",
+			"agentVersion": "0.1.0", "reportedAt": "2026-12-01T03:00:00Z", "reasons": []any{map[string]any{"token": "Xid79", "gpu": "GPU-3f1c6b2e-0a5d-4b7e-9c38-2f6d1e7a9b40", "actions": []any{"RPL"}},
+				map[string]any{"token": "MpsServerFault"}}}, map[string]any{"ec2InstanceId": "i-0b", "level": "unknown", "reasons": []any{}}}},
 		"/v1/clusters/gpu-prod/findings":           map[string]any{"findings": []any{finding}},
 		"/v1/clusters/gpu-prod/hosts/i-0a/history": map[string]any{"at": "2026-12-01T03:12:00Z", "asOf": "2026-12-01T03:00:00Z", "host": host},
 		"/v1/gpus/GPU-3f1c6b2e-0a5d-4b7e-9c38-2f6d1e7a9b40/tenants": map[string]any{"uuid": "GPU-3f1c6b2e-0a5d-4b7e-9c38-2f6d1e7a9b40",
@@ -79,7 +82,7 @@ func fixed(t *testing.T) string {
 func TestEveryCommandPrintsWhatItDid(t *testing.T) {
 	url := fixed(t)
 	for _, args := range [][]string{
-		{"gpus"}, {"gpus", "-o", "wide"}, {"gpus", "-o", "json"}, {"hosts"}, {"hosts", "-o", "wide"}, {"tasks"}, {"tasks", "-o", "json"}, {"findings"}, {"findings", "-o", "wide"},
+		{"gpus"}, {"gpus", "-o", "wide"}, {"gpus", "-o", "json"}, {"hosts"}, {"hosts", "-o", "wide"}, {"tasks"}, {"tasks", "-o", "json"}, {"findings"}, {"findings", "-o", "wide"}, {"health"}, {"health", "-o", "wide"}, {"health", "--help"},
 		{"tenants", "GPU-3f1c6b2e"}, {"history", "i-0a", "--at", "5m"}, {"history", "i-0b"}, {},
 		{"--help"}, {"gpus", "--help"}, {"hosts", "--help"}, {"tasks", "--help"}, {"tenants", "--help"}, {"history", "--help"}, {"findings", "--help"}, {"replay", "--help"}, {"local", "--help"},
 	} {
@@ -256,7 +259,7 @@ func TestEveryCommandWorksAgainstALiveLocalMode(t *testing.T) {
 	host := regexp.MustCompile(`i-[0-9a-f]{17}`).FindString(table)
 	_, table, _ = command(t, "", env, "tasks")
 	task := strings.Fields(strings.Split(table, "\n")[1])[0]
-	for _, args := range [][]string{{"gpus"}, {"hosts"}, {"tasks"}, {"tasks", task}, {"tenants", card}, {"history", host, "--at", "30s"}, {"findings"}, {}, {"version"}} {
+	for _, args := range [][]string{{"gpus"}, {"hosts"}, {"tasks"}, {"tasks", task}, {"tenants", card}, {"history", host, "--at", "30s"}, {"findings"}, {"health"}, {}, {"version"}} {
 		code, out, errs := command(t, "", env, args...)
 		if code != ExitFine && (args[0] != "findings" || code != ExitFinding) || out == "" {
 			t.Errorf("bulkhead %s: exit %d\n%s%s", strings.Join(args, " "), code, out, errs)

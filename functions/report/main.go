@@ -1,0 +1,45 @@
+// Command report takes what hosts say of themselves, behind API Gateway with IAM:
+// an instance may speak for itself alone.
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/bulkhead-ecs/bulkhead/functions/internal/boot"
+	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
+	"github.com/bulkhead-ecs/bulkhead/internal/health"
+)
+
+func main() {
+	if err := start(context.Background()); err != nil {
+		boot.Fail(err)
+	}
+}
+
+func start(ctx context.Context) error {
+	c, err := boot.Load()
+	if err != nil {
+		return err
+	}
+	cfg, err := boot.AWS(ctx)
+	if err != nil {
+		return err
+	}
+	policy, err := health.Default()
+	if err != nil {
+		return err
+	}
+	store := c.Store(cfg)
+	r := &fleet.Reports{Records: store, Store: store, Policy: policy, Accounts: c.Accounts, Roles: roles(os.Getenv("BULKHEAD_INSTANCE_ROLES")),
+		Clock: boot.Clock, Log: c.Logger()}
+	lambda.Start(handler(r))
+	return nil
+}
+
+func roles(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
