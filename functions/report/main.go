@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
@@ -29,14 +30,19 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	policy, err := health.Default()
-	if err != nil {
-		return err
-	}
 	store := c.Store(cfg)
-	r := &fleet.Reports{Records: store, Store: store, Policy: policy, Accounts: c.Accounts, Roles: roles(os.Getenv("BULKHEAD_INSTANCE_ROLES")),
-		Clock: boot.Clock, Log: c.Logger()}
-	lambda.Start(handler(r))
+	r := &fleet.Reports{Records: store, Store: store, Accounts: c.Accounts, Roles: roles(os.Getenv("BULKHEAD_INSTANCE_ROLES")), Clock: boot.Clock, Log: c.Logger()}
+	// The tables take milliseconds to read, which a cold start does not have to pay
+	// before it is ready. Lambda gives one request at a time, so this is no race.
+	policy := sync.OnceValues(health.Default)
+	serve := handler(r)
+	lambda.Start(func(ctx context.Context, in request) (response, error) {
+		var err error
+		if r.Policy, err = policy(); err != nil {
+			return response{}, err
+		}
+		return serve(ctx, in)
+	})
 	return nil
 }
 
