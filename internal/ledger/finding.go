@@ -30,6 +30,7 @@ const (
 	TotalNotPositive    Kind = "TotalNotPositive"    // a described card without memory
 	StoppingHold        Kind = "StoppingHold"        // stopping for longer than it should take
 	ItemDamaged         Kind = "ItemDamaged"         // the store's own item of a host is unreadable
+	SeveralSources      Kind = "SeveralSources"      // events of more than one account or Region in one replay
 	EventRejected       Kind = "EventRejected"       // an event that is not believed, with why
 )
 

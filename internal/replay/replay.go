@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,12 +71,13 @@ type run struct {
 	doc      Document
 	batch    []fleet.Message
 	rejected []ledger.Finding
+	sources  map[string]int // events by "account Region"
 }
 
 // Run feeds the events of in, one a line, and tells the ledger. Lines that cannot
 // be read are counted and named; the rest is processed.
 func Run(ctx context.Context, in io.Reader, o Options) (Document, error) {
-	r := &run{opts: o}
+	r := &run{opts: o, sources: map[string]int{}}
 	r.opts.Policy.TombstoneWindow = ledger.Keep
 	r.ingest = fleet.Ingest{Store: o.Store, Policy: r.opts.Policy, Scope: o.Scope, Tiers: o.Tiers, Log: o.Log,
 		Definitions: definitions(o.Described), Clock: func() time.Time { return r.now }}
@@ -117,10 +119,18 @@ func (r *run) line(ctx context.Context, n int, line []byte, err error) error {
 func (r *run) flush(ctx context.Context) error {
 	for _, m := range r.batch {
 		var head struct {
-			Time ingest.Time `json:"time"`
+			Time    ingest.Time `json:"time"`
+			Account string      `json:"account"`
+			Region  string      `json:"region"`
 		}
-		if json.Unmarshal(m.Body, &head) == nil && head.Time.After(r.now) {
+		if json.Unmarshal(m.Body, &head) != nil {
+			continue // ingest says what is wrong with it
+		}
+		if head.Time.After(r.now) {
 			r.now = head.Time.Time
+		}
+		if len(r.sources) < maxSources {
+			r.sources[ingest.Bounded(head.Account+" "+head.Region, 64)]++
 		}
 	}
 	for _, reply := range r.ingest.Batch(ctx, r.batch) {
@@ -206,7 +216,7 @@ func clusterOf(instance string) string {
 
 func (r *run) finish(ctx context.Context) error {
 	r.doc.Hosts = []httpapi.HostDoc{}
-	found := r.rejected
+	found := append(r.rejected, r.strangers()...)
 	clusters, err := r.opts.Store.Clusters(ctx)
 	if err != nil {
 		return err
@@ -234,6 +244,24 @@ func (r *run) finish(ctx context.Context) error {
 	ledger.SortFindings(found)
 	r.doc.Findings = httpapi.FindingDocs(found)
 	return nil
+}
+
+// maxSources bounds how many accounts and Regions are told apart.
+const maxSources = 100
+
+// strangers names what one ledger of one account and Region should not have: events
+// of several. Which of them is foreign only --account and --event-region can say.
+func (r *run) strangers() []ledger.Finding {
+	if len(r.sources) < 2 {
+		return nil
+	}
+	var parts []string
+	for s, n := range r.sources {
+		parts = append(parts, fmt.Sprintf("%s (%d events)", s, n))
+	}
+	slices.Sort(parts)
+	return []ledger.Finding{{Kind: ledger.SeveralSources, Severity: ledger.Warning, Subject: "events",
+		Reason: "they come from " + strings.Join(parts, ", ") + "; --account and --event-region reject those of others"}}
 }
 
 // described answers definitions from the saved ones.
