@@ -18,6 +18,7 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/httpapi"
 	"github.com/bulkhead-ecs/bulkhead/internal/ingest"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
+	"github.com/bulkhead-ecs/bulkhead/internal/webui"
 )
 
 // Options of a local run.
@@ -71,7 +72,7 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 	}
 	r := newRun(o)
 	api := &httpapi.API{Query: &fleet.Query{Store: o.Store, Policy: r.ingest.Policy, Clock: r.now}, Log: o.Log}
-	srv := &http.Server{Handler: api.Handler(), ReadHeaderTimeout: 5 * time.Second}
+	srv := &http.Server{Handler: webui.Handler(api.Handler()), ReadHeaderTimeout: 5 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
 	address := "http://" + ln.Addr().String()
@@ -212,7 +213,7 @@ func (r *run) handle(ctx context.Context, raws [][]byte) error {
 
 func welcome(out io.Writer, o Options, address string) {
 	fmt.Fprintf(out, `Bulkhead runs here, with no AWS and no GPU: %d hosts of a pretended ECS cluster, seed %d, %g× time.
-The API answers at %s
+The API answers at %s, and the same address in a browser shows the fleet.
 
 Try in another terminal:
   bulkhead gpus                       cards, with what is held and promised on each

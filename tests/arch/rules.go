@@ -36,6 +36,7 @@ var rules = []rule{
 	{"internal/bus", 5, nil},
 	{"internal/obs", 5, nil},
 	{"internal/httpapi", 5, nil},
+	{"internal/webui", 5, nil},
 	{"internal/replay", 5, []string{"internal"}}, // puts adapters together, as local does
 	{"internal/local", 5, []string{"internal"}},  // puts adapters together in one process
 	{"internal/sim", 1, nil},                     // a model of ECS, not of us: it may know none of our packages but the vocabulary
