@@ -148,3 +148,13 @@ func TestAReregisteredInstanceWithNewCardsKeepsNoOldState(t *testing.T) {
 		t.Errorf("cards %v", got)
 	}
 }
+
+func TestAShareBelowZeroFreesNothing(t *testing.T) {
+	h := ledgertest.Full(1, 1, 0)
+	for _, x := range []ledger.Task{task("a", "standard", share(2000)), task("b", "standard", share(-500))} {
+		h, _ = ledger.ObserveTask(h, x)
+	}
+	if d := h.View(now).Devices[0]; d.Held != 2000 {
+		t.Errorf("held %v, want 2000 MiB", d.Held)
+	}
+}

@@ -181,7 +181,7 @@ func (d *Device) settle() {
 			unknown = true
 		}
 		if s.Sized {
-			d.Held = d.Held.Add(s.Memory)
+			d.Held = d.Held.Add(max(0, s.Memory)) // a share below zero frees nothing for its neighbours
 		}
 		d.Compute = d.Compute.Add(s.Compute)
 		d.Clients++

@@ -75,14 +75,18 @@ func devicesCell(ds []httpapi.DeviceDoc) string {
 		}
 		return "none"
 	}
-	var held, total gpu.MiB
+	var held gpu.MiB
+	total := new(gpu.MiB)
 	for _, d := range ds {
 		held = held.Add(d.HeldMiB)
-		if d.TotalMiB != nil {
-			total = total.Add(*d.TotalMiB)
+		if d.TotalMiB == nil {
+			total = nil
+		}
+		if total != nil {
+			*total = total.Add(*d.TotalMiB)
 		}
 	}
-	return strconv.Itoa(len(ds)) + "× " + fmt.Sprintf("%d/%d", held, total)
+	return strconv.Itoa(len(ds)) + "× " + fmt.Sprintf("%d/%s", held, amount(total))
 }
 
 // hostNote is the first thing one should know about a host.
