@@ -83,7 +83,7 @@ func TestALostReplyIsAConflictAgainstOneself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	*i = *fixed("PutItem", faults.LostReply, 1) //nolint:govet // no call is under way
+	i.Next = fixed("PutItem", faults.LostReply, 1).Next
 	if _, err := s.Commit(context.Background(), h); !errors.Is(err, ledger.ErrConflict) {
 		t.Errorf("%v", err)
 	}

@@ -1,0 +1,102 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
+	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
+)
+
+// register HOST cards=A,B [mib=22563]: a container instance registers, or registers
+// again with other cards.
+func register(w *world, a args) error {
+	h, ok := w.hosts[a.name]
+	if !ok {
+		h = &truthHost{name: a.name, registered: w.now, mib: 22563}
+		w.hosts[a.name] = h
+	}
+	h.status, h.connected, h.cards = "ACTIVE", true, a.list("cards")
+	if n := a.number("mib"); n > 0 {
+		h.mib = gpu.MiB(n)
+	}
+	return w.tellHost(h)
+}
+
+// status HOST DRAINING|ACTIVE|INACTIVE: its status changes.
+func status(w *world, a args) error {
+	h, err := w.host(a.name)
+	if err != nil {
+		return err
+	}
+	h.status = a.rest[0]
+	return w.tellHost(h)
+}
+
+// deregister HOST: ECS forgets it without a word.
+func deregister(w *world, a args) error {
+	if _, err := w.host(a.name); err != nil {
+		return err
+	}
+	delete(w.hosts, a.name)
+	return nil
+}
+
+// terminate HOST: EC2 says that the instance is terminated.
+func terminate(w *world, a args) error {
+	return w.tell("aws.ec2", "EC2 Instance State-change Notification", map[string]any{"instance-id": "i-" + a.name, "state": "terminated"})
+}
+
+// spot HOST: EC2 will take the instance back.
+func spot(w *world, a args) error {
+	return w.tell("aws.ec2", "EC2 Spot Instance Interruption Warning", map[string]any{"instance-id": "i-" + a.name, "instance-action": "terminate"})
+}
+
+func (w *world) host(name string) (*truthHost, error) {
+	h, ok := w.hosts[name]
+	if !ok {
+		return nil, fmt.Errorf("no host %q is registered", name)
+	}
+	return h, nil
+}
+
+func (w *world) tellHost(h *truthHost) error {
+	h.version++
+	var ids []string
+	for _, c := range h.cards {
+		ids = append(ids, cardID(c))
+	}
+	return w.tell("aws.ecs", "ECS Container Instance State Change", map[string]any{"clusterArn": cluster, "containerInstanceArn": instanceARN(h.name), "ec2InstanceId": "i-" + h.name,
+		"status": h.status, "agentConnected": h.connected, "version": h.version, "registeredAt": h.registered.Format(time.RFC3339),
+		"attributes":          []any{map[string]string{"name": "ecs.capability.gpu-sharing-mps"}},
+		"registeredResources": []any{map[string]any{"name": "GPU", "stringSetValue": ids}}})
+}
+
+// tell brings an event to the handlers, unless events are lost.
+func (w *world) tell(source, kind string, detail map[string]any) error {
+	b, err := json.Marshal(map[string]any{"version": "0", "id": fmt.Sprint(len(w.kept)), "detail-type": kind, "source": source, "account": "111122223333",
+		"time": w.now.Format(time.RFC3339), "region": "us-east-1", "resources": []string{}, "detail": detail})
+	if err != nil {
+		return err
+	}
+	m := fleet.Message{ID: fmt.Sprint("event ", len(w.kept)), Body: b}
+	w.kept = append(w.kept, m)
+	if w.mute {
+		return nil
+	}
+	return w.bring(m)
+}
+
+func (w *world) bring(msgs ...fleet.Message) error {
+	for _, r := range w.ingest().Batch(context.Background(), msgs) {
+		if r.Err != nil {
+			return r.Err
+		}
+		if r.Outcome != fleet.Applied {
+			fmt.Fprintf(&w.out, "%s: %s %s\n", r.ID, r.Outcome, r.Token)
+		}
+	}
+	return nil
+}
