@@ -49,7 +49,7 @@ func taskShape(t types.Task) ingest.TaskShape {
 		TaskDefinitionArn: aws.ToString(t.TaskDefinitionArn), LaunchType: string(t.LaunchType), CapacityProviderName: aws.ToString(t.CapacityProviderName),
 		Group: aws.ToString(t.Group), StartedBy: aws.ToString(t.StartedBy), LastStatus: aws.ToString(t.LastStatus),
 		DesiredStatus: aws.ToString(t.DesiredStatus), StopCode: string(t.StopCode), StoppedReason: aws.ToString(t.StoppedReason),
-		Version: t.Version, CreatedAt: at(t.CreatedAt), StoppingAt: at(t.StoppingAt), StoppedAt: at(t.StoppedAt),
+		Version: t.Version, StoppingAt: at(t.StoppingAt), StoppedAt: at(t.StoppedAt),
 	}
 	for _, c := range t.Containers {
 		s.Containers = append(s.Containers, struct {

@@ -66,7 +66,7 @@ func TestATaskTooYoungToBeDescribedIsNotCalledALeak(t *testing.T) {
 	w.registers(1)
 	sweepOnce(t, w)
 	h, _ := w.Store.Host(context.Background(), host(1))
-	h, _ = ledger.ObserveTask(h, ledger.Task{ARN: taskARN(1), Version: 1, CreatedAt: w.now.Add(-time.Minute), Shares: []ledger.TaskShare{{Container: "app"}}})
+	h, _ = ledger.ObserveTask(h, ledger.Task{ARN: taskARN(1), Version: 1, Heard: w.now.Add(-time.Minute), Shares: []ledger.TaskShare{{Container: "app"}}})
 	if _, err := w.Store.Commit(context.Background(), h); err != nil {
 		t.Fatal(err)
 	}

@@ -197,7 +197,7 @@ func unlisted(known map[ledger.HostID]ledger.Host, t *truth, young time.Time) (h
 			hosts = append(hosts, id.Instance)
 		}
 		for _, task := range h.Tasks {
-			if _, seen := t.tasks[task.ARN]; !seen && task.Phase != ledger.PhaseStopped && !task.CreatedAt.After(young) {
+			if _, seen := t.tasks[task.ARN]; !seen && task.Phase != ledger.PhaseStopped && !task.Heard.After(young) {
 				tasks = append(tasks, task.ARN)
 			}
 		}

@@ -117,7 +117,6 @@ type TaskShape struct {
 	StopCode             string `json:"stopCode"`
 	StoppedReason        string `json:"stoppedReason"`
 	Version              int64  `json:"version"`
-	CreatedAt            Time   `json:"createdAt"`
 	StoppingAt           Time   `json:"stoppingAt"`
 	StoppedAt            Time   `json:"stoppedAt"`
 	Containers           []struct {
@@ -133,7 +132,7 @@ func TaskOf(s TaskShape, at time.Time) (ledger.HostID, ledger.Task, []ContainerG
 	f := taskFacts{
 		arn: s.TaskArn, definition: s.TaskDefinitionArn, group: s.Group, startedBy: s.StartedBy, launchType: s.LaunchType,
 		last: s.LastStatus, desired: s.DesiredStatus, stopCode: s.StopCode, stopReason: s.StoppedReason, version: s.Version,
-		created: s.CreatedAt.Time, stopping: s.StoppingAt.Time, stopped: s.StoppedAt.Time, at: at,
+		stopping: s.StoppingAt.Time, stopped: s.StoppedAt.Time, at: at,
 	}
 	if err := f.check(); err != nil {
 		return ledger.HostID{}, ledger.Task{}, nil, err

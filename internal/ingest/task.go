@@ -15,7 +15,7 @@ type taskFacts struct {
 	arn, definition, group, startedBy, launchType string
 	last, desired, stopCode, stopReason           string
 	version                                       int64
-	created, stopping, stopped, at                time.Time
+	stopping, stopped, at                         time.Time
 }
 
 func (f taskFacts) check() error {
@@ -44,7 +44,7 @@ func (f taskFacts) task() ledger.Task {
 	t := ledger.Task{
 		ARN: f.arn, Version: f.version, At: ms(f.at), Phase: phaseOf(f.last, f.desired), LastStatus: Bounded(f.last, 32),
 		Definition: Bounded(f.definition, MaxARN), Group: Bounded(f.group, 255), StartedBy: Bounded(f.startedBy, 128),
-		Capacity: capacityOf(f.launchType), CreatedAt: ms(f.created), StoppingAt: ms(f.stopping), StoppedAt: ms(f.stopped),
+		Capacity: capacityOf(f.launchType), StoppingAt: ms(f.stopping), StoppedAt: ms(f.stopped),
 		StopCode: Bounded(f.stopCode, 64), StopReason: Bounded(f.stopReason, 256),
 	}
 	switch t.Phase {

@@ -93,7 +93,7 @@ func taskCommands(ev events.Event, d events.TaskState, s Scope) ([]Command, erro
 		arn: string(d.TaskArn), definition: string(d.TaskDefinitionArn), group: string(d.Group), startedBy: string(d.StartedBy),
 		launchType: string(d.LaunchType), last: string(d.LastStatus), desired: string(d.DesiredStatus), stopCode: string(d.StopCode),
 		stopReason: string(d.StoppedReason), version: d.Version.Value,
-		created: d.CreatedAt.Time, stopping: d.StoppingAt.Time, stopped: d.StoppedAt.Time, at: ev.Time,
+		stopping: d.StoppingAt.Time, stopped: d.StoppedAt.Time, at: ev.Time,
 	}
 	if err := f.check(); err != nil {
 		return nil, err

@@ -46,11 +46,12 @@ type Outcome struct {
 // ObserveTask merges what was said of a task. Its shares' memory may be unknown;
 // its cards may be unknown. Facts that break a law are recorded all the same.
 func ObserveTask(h Host, t Task) (Host, Outcome) {
-	t = t.toMillis()
 	t.Revived = 0 // a conclusion of ours, never said by anyone
+	t.Heard = laterOf(t.Heard, t.At)
 	if t.Version != 0 {
 		t.At = time.Time{} // see Task.At: with a version, time must not decide
 	}
+	t = t.toMillis()
 	h, learned := learnCapacity(h, t.Capacity)
 	i, known := slices.BinarySearchFunc(h.Tasks, t.ARN, func(x Task, a string) int { return strings.Compare(x.ARN, a) })
 	if !known {
@@ -59,23 +60,36 @@ func ObserveTask(h Host, t Task) (Host, Outcome) {
 		h.Reservations = dropReservation(h.Reservations, t.StartedBy)
 		return h, Outcome{Result: Applied, Weight: WeightMajor}
 	}
-	old := h.Tasks[i]
-	revived := max(old.Revived, revivedBy(old, t), revivedBy(t, old))
-	switch c := t.compare(old); {
-	case c <= 0 && revived == old.Revived:
-		if c == 0 {
-			return h, Outcome{Result: Duplicate, Weight: learned}
-		}
-		return h, Outcome{Result: Stale, Weight: learned}
-	case c <= 0:
+	next, out := joinTask(h.Tasks[i], t)
+	if out.Weight > WeightNone {
 		h.Tasks = slices.Clone(h.Tasks)
-		h.Tasks[i].Revived = revived
-		return h, Outcome{Result: Stale, Weight: WeightMinor}
+		h.Tasks[i] = next
 	}
-	t.Revived = revived
-	h.Tasks = slices.Clone(h.Tasks)
-	h.Tasks[i] = t
-	return h, Outcome{Result: Applied, Weight: max(learned, taskWeight(old, t))}
+	out.Weight = max(out.Weight, learned)
+	return h, out
+}
+
+// joinTask merges what was said of a task into what is known of it.
+func joinTask(old, t Task) (Task, Outcome) {
+	revived := max(old.Revived, revivedBy(old, t), revivedBy(t, old))
+	heard := laterOf(old.Heard, t.Heard)
+	out, next := Outcome{}, t
+	switch c := t.compare(old); {
+	case c > 0:
+		out = Outcome{Result: Applied, Weight: taskWeight(old, t)}
+	case c == 0:
+		out.Result, next = Duplicate, old
+	default:
+		out.Result, next = Stale, old
+	}
+	if !heard.Equal(old.Heard) {
+		out.Weight = max(out.Weight, WeightTrivial)
+	}
+	if revived != old.Revived {
+		out.Weight = max(out.Weight, WeightMinor)
+	}
+	next.Revived, next.Heard = revived, heard
+	return next, out
 }
 
 // revivedBy is the version of b if b claims life for a task that a says stopped.

@@ -200,7 +200,7 @@ func Prune(h Host, p Policy, now time.Time) (Host, bool) {
 	before := len(h.Tasks) + len(h.Reservations) + len(h.Devices)
 	if p.TombstoneWindow >= 0 {
 		cut := now.Add(-p.TombstoneWindow)
-		h.Tasks = kept(h.Tasks, func(t Task) bool { return t.Phase != PhaseStopped || !t.endedAt().Before(cut) })
+		h.Tasks = kept(h.Tasks, func(t Task) bool { return t.Phase != PhaseStopped || !laterOf(t.endedAt(), t.Heard).Before(cut) })
 	}
 	h.Reservations = kept(h.Reservations, func(r Reservation) bool { return now.Before(r.LeaseUntil.Add(p.ReservationGrace)) })
 	if p.TombstoneWindow >= 0 && slices.ContainsFunc(h.Devices, h.vanished) {

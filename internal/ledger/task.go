@@ -33,7 +33,9 @@ type Task struct {
 	StartedBy  string // the reservation's id when the task is ours
 	Tier       gpu.Tier
 	Capacity   CapacityType // from the launch type
-	CreatedAt  time.Time
+	// Heard is the latest time at which anything was said of the task, also what was
+	// stale or contradicted: until nobody speaks of it any more, its tombstone stays.
+	Heard      time.Time
 	StoppingAt time.Time
 	StoppedAt  time.Time
 	// StopTimeout is the longest a container of the task may take to stop.
@@ -100,7 +102,6 @@ func (a Task) compare(b Task) int {
 		cmp.Compare(a.Tier, b.Tier),
 		cmp.Compare(a.Capacity, b.Capacity),
 		a.StoppedAt.Compare(b.StoppedAt),
-		a.CreatedAt.Compare(b.CreatedAt),
 		a.StoppingAt.Compare(b.StoppingAt),
 		cmp.Compare(a.StopTimeout, b.StopTimeout),
 		cmp.Compare(a.StopCode, b.StopCode),
@@ -152,7 +153,7 @@ func ms(t time.Time) time.Time {
 }
 
 func (t Task) toMillis() Task {
-	t.At, t.CreatedAt, t.StoppingAt, t.StoppedAt = ms(t.At), ms(t.CreatedAt), ms(t.StoppingAt), ms(t.StoppedAt)
+	t.At, t.Heard, t.StoppingAt, t.StoppedAt = ms(t.At), ms(t.Heard), ms(t.StoppingAt), ms(t.StoppedAt)
 	t.StopTimeout = t.StopTimeout.Truncate(time.Millisecond)
 	return t
 }

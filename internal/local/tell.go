@@ -129,7 +129,7 @@ func (d *day) Tasks(_ context.Context, _ string, arns []string) (found []fleet.S
 		}
 		x := fleet.SeenTask{Host: ledger.HostID{Cluster: dayCluster, Instance: t.host.arn}, Task: ledger.Task{ARN: arn, Version: int64(t.version), LastStatus: t.last,
 			Definition: t.service.definition(), Group: "service:" + t.service.name, StartedBy: "ecs-svc/0987654321098765432", Capacity: ledger.CapacityEC2,
-			CreatedAt: t.created, StoppingAt: t.stopping, StoppedAt: t.stopped, StopCode: t.stopCode, StopReason: t.reason}}
+			StoppingAt: t.stopping, StoppedAt: t.stopped, StopCode: t.stopCode, StopReason: t.reason}}
 		switch {
 		case t.last == "STOPPED":
 			x.Task.Phase = ledger.PhaseStopped

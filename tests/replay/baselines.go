@@ -117,7 +117,7 @@ func worstFit(n *placement.Node, s *placement.Shape) (float64, int) {
 }
 
 func dotProduct(n *placement.Node, s *placement.Shape) (float64, int) {
-	return -(float64(n.CPU) / mostCPU * float64(s.CPU) / mostCPU) - (freeGPU(n) / mostGPU * float64(asks(s)) / mostGPU), tightest(n, s)
+	return -(float64(n.CPU)/mostCPU*float64(s.CPU)/mostCPU) - (freeGPU(n)/mostGPU*float64(asks(s))/wholeCard), tightest(n, s)
 }
 
 // packing fills cards in use first, then idle cards of nodes in use, then idle nodes.
@@ -131,11 +131,11 @@ func packing(n *placement.Node, s *placement.Shape) (float64, int) {
 	}
 	switch {
 	case idle == float64(n.Cards):
-		return 33 - math.Floor(33*idle/8), card
+		return 33 - (33*idle/8), card
 	case s.Cards == 1 && n.Free[card] < wholeCard:
-		return 100 - math.Floor(33*float64(n.Free[card])/wholeCard), card
+		return 100 - (33*float64(n.Free[card])/wholeCard), card
 	}
-	return 66 - math.Floor(33*idle/8), card
+	return 66 - (33*idle/8), card
 }
 
 func random(seed int64) scorer {
@@ -160,9 +160,9 @@ func clustering(fleet []placement.Node) *scan {
 		free := freeGPU(n) / mostGPU
 		switch {
 		case same > 0:
-			return 66 + math.Floor(33*float64(same)/float64(all)), tightest(n, s)
+			return 66 + (33*float64(same)/float64(all)), tightest(n, s)
 		case all > 0:
-			return 33 + math.Floor(33*(1-free)), tightest(n, s)
+			return 33 + (33*(1-free)), tightest(n, s)
 		}
 		return math.Floor(33 * (1 - free)), tightest(n, s)
 	}

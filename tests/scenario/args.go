@@ -43,6 +43,7 @@ var verbs = map[string]func(*world, args) error{
 	"register": register, "status": status, "deregister": deregister, "terminate": terminate, "spot": spot,
 	"define": define, "place": place, "runs": runs, "stop": stop, "stopped": stopped, "forget": forget,
 	"wait": wait, "lose": lose, "again": again, "sweep": sweep, "reserve": reserve, "rule": rule, "ledger": showLedger,
+	"fail": fail, "hold": hold, "retry": retry, "contradict": contradict, "hide": hide,
 }
 
 // play plays the lines of one step and returns what was said meanwhile.

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
 )
 
-// define FAMILY CONTAINER=MIB[/PERCENT]|whole|all … [tier=T] [stop=30s]: a task
+// define FAMILY CONTAINER=MIB[/PERCENT]|whole|all|none … [tier=T] [stop=30s]: a task
 // definition is registered.
 func define(w *world, a args) error {
 	d := ledger.Definition{ARN: defARN(a.name), Family: a.name, TierTag: a.value("tier")}
@@ -30,6 +30,9 @@ func define(w *world, a args) error {
 			need.Need, need.Count = ledger.NeedWhole, 1
 		case "all":
 			need.Need = ledger.NeedAll
+		case "none":
+			w.plain[d.ARN] = append(w.plain[d.ARN], k)
+			continue
 		default:
 			mib, percent, _ := strings.Cut(v, "/")
 			need.Memory, need.Compute = gpu.MiB(atoi(mib)), gpu.Percent(atoi(percent))
@@ -80,6 +83,24 @@ func stopped(w *world, a args) error {
 	return w.change(a, func(t *truthTask) { t.last, t.desired, t.stopped = "STOPPED", "STOPPED", w.now })
 }
 
+// contradict TASK: ECS says once more that a task runs which it said had stopped.
+func contradict(w *world, a args) error {
+	t, ok := w.tasks[a.name]
+	if !ok || t.last != "STOPPED" {
+		return fmt.Errorf("no task %q has stopped", a.name)
+	}
+	liar := *t
+	liar.last, liar.desired, liar.stopped, liar.stopping = "RUNNING", "RUNNING", time.Time{}, time.Time{}
+	t.version++ // ECS counts it
+	return w.tellTask(&liar)
+}
+
+// hide NAME: a task or host is in no list of ECS, which still describes it by name.
+func hide(w *world, a args) error {
+	w.hidden[a.name] = true
+	return nil
+}
+
 // forget TASK: ECS does not describe the task any more.
 func forget(w *world, a args) error {
 	delete(w.tasks, a.name)
@@ -98,6 +119,9 @@ func (w *world) change(a args, f func(*truthTask)) error {
 func (w *world) tellTask(t *truthTask) error {
 	t.version++
 	var containers []any
+	for _, name := range w.plain[defARN(t.def)] {
+		containers = append(containers, map[string]any{"name": name})
+	}
 	for _, c := range w.defs[defARN(t.def)].Containers {
 		x := map[string]any{"name": c.Name}
 		if card, ok := t.cards[c.Name]; ok {
@@ -113,5 +137,5 @@ func (w *world) tellTask(t *truthTask) error {
 	if !t.stopped.IsZero() {
 		detail["stoppedAt"] = t.stopped.Format(time.RFC3339)
 	}
-	return w.tell("aws.ecs", "ECS Task State Change", detail)
+	return w.tell("aws.ecs", "ECS Task State Change", saying{task: t.name, version: t.version, stopped: t.last == "STOPPED"}, detail)
 }

@@ -32,6 +32,38 @@ type world struct {
 	mute   bool            // events are lost
 	kept   []fleet.Message // the last of each told event, for repeats
 	out    strings.Builder
+
+	history map[string]map[int64]registered // of hosts, by version
+	faults  []error                         // that the next commits meet
+	holding bool                            // events wait
+	held    []fleet.Message                 // those that wait
+	failed  []fleet.Message                 // that the carrier brings again
+	images  []fleet.Image                   // the table's stream
+	said    map[string]saying               // what each event said, by its message's id
+	acked   acknowledged
+	hidden  map[string]bool     // in no list of ECS, though it describes them
+	plain   map[string][]string // containers without GPU, by definition
+}
+
+// saying is what one event said, for the laws.
+type saying struct {
+	task, host, spot string
+	version          int64
+	stopped          bool
+}
+
+// acknowledged is what the handlers took over: it may never be forgotten.
+type acknowledged struct {
+	tasks   map[string]int64 // highest version, by task
+	stopped map[string]bool
+	hosts   map[string]int64 // highest version, by host
+	spot    map[string]bool
+}
+
+// registered is a host as it was at one version.
+type registered struct {
+	status string
+	cards  []string
 }
 
 type truthHost struct {
@@ -53,7 +85,8 @@ type truthTask struct {
 
 func newWorld() *world {
 	return &world{now: time.Date(2026, 12, 1, 3, 0, 0, 0, time.UTC), store: memstore.New(), policy: ledger.DefaultPolicy(), hosts: map[string]*truthHost{},
-		tasks: map[string]*truthTask{}, defs: map[string]ledger.Definition{}}
+		tasks: map[string]*truthTask{}, defs: map[string]ledger.Definition{}, said: map[string]saying{}, hidden: map[string]bool{}, plain: map[string][]string{}, history: map[string]map[int64]registered{},
+		acked: acknowledged{tasks: map[string]int64{}, stopped: map[string]bool{}, hosts: map[string]int64{}, spot: map[string]bool{}}}
 }
 
 func (w *world) clock() time.Time { return w.now }
@@ -61,11 +94,11 @@ func (w *world) clock() time.Time { return w.now }
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
 func (w *world) ingest() *fleet.Ingest {
-	return &fleet.Ingest{Store: w.store, Definitions: w, Oracle: w, Policy: w.policy, Clock: w.clock, Log: quiet()}
+	return &fleet.Ingest{Store: faulty{w.store, w}, Definitions: w, Oracle: w, Policy: w.policy, Clock: w.clock, Log: quiet()}
 }
 
 func (w *world) sweep() *fleet.Sweep {
-	return &fleet.Sweep{Store: w.store, ECS: w, Definitions: w, Policy: w.policy, Clock: w.clock, Log: quiet()}
+	return &fleet.Sweep{Store: faulty{w.store, w}, ECS: w, Definitions: w, Policy: w.policy, Clock: w.clock, Log: quiet()}
 }
 
 func instanceARN(name string) string { return arnHead + "container-instance/gpu/" + name }
@@ -97,7 +130,7 @@ func (w *world) Definition(_ context.Context, arn string) (ledger.Definition, er
 func (w *world) ListHosts(context.Context, string, string) ([]string, string, error) {
 	var out []string
 	for _, h := range w.hosts {
-		if h.status != "INACTIVE" {
+		if h.status != "INACTIVE" && !w.hidden[h.name] {
 			out = append(out, instanceARN(h.name))
 		}
 	}
@@ -129,7 +162,7 @@ func (w *world) DescribeHosts(_ context.Context, _ string, arns []string) (found
 func (w *world) ListTasks(_ context.Context, _, desired, _ string) ([]string, string, error) {
 	var out []string
 	for _, t := range w.tasks {
-		if t.desired == desired {
+		if t.desired == desired && !w.hidden[t.name] {
 			out = append(out, taskARN(t.name))
 		}
 	}
@@ -146,7 +179,7 @@ func (w *world) Tasks(_ context.Context, _ string, arns []string) (found []fleet
 			continue
 		}
 		x := fleet.SeenTask{Host: ledger.HostID{Cluster: cluster, Instance: instanceARN(t.host)}, Task: ledger.Task{ARN: arn, Version: t.version, LastStatus: t.last, Definition: defARN(t.def),
-			CreatedAt: t.created, StoppingAt: t.stopping, StoppedAt: t.stopped, StartedBy: t.startedBy}}
+			StoppingAt: t.stopping, StoppedAt: t.stopped, StartedBy: t.startedBy}}
 		switch {
 		case t.last == "STOPPED":
 			x.Task.Phase = ledger.PhaseStopped

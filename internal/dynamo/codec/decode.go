@@ -172,7 +172,7 @@ func (d *decoder) restOfTask(n protowire.Number, v value, t *ledger.Task) error 
 	case 11:
 		t.Capacity = ledger.CapacityType(d.word(v))
 	case 12:
-		t.CreatedAt = v.time()
+		t.Heard = v.time()
 	case 13:
 		t.StoppingAt = v.time()
 	case 14:

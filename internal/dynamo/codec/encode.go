@@ -125,7 +125,7 @@ func (e *encoder) task(t ledger.Task) {
 	e.word(9, t.StartedBy)
 	e.word(10, string(t.Tier))
 	e.word(11, string(t.Capacity))
-	e.time(12, t.CreatedAt)
+	e.time(12, t.Heard)
 	e.time(13, t.StoppingAt)
 	e.time(14, t.StoppedAt)
 	e.int(15, t.StopTimeout.Milliseconds())

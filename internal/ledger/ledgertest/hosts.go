@@ -41,7 +41,7 @@ func Full(n, cards, sharesEach int) ledger.Host {
 			service := fmt.Sprintf("service-%d", s%6)
 			h.Tasks = append(h.Tasks, ledger.Task{ARN: arnHead + fmt.Sprintf("task/gpu-prod/%016x%016x", n*100_000+c*1000+s, s*7919+c), Version: 5, LastStatus: "RUNNING",
 				Definition: arnHead + fmt.Sprintf("task-definition/%s:%d", service, 40+s%3), Group: "service:" + service, StartedBy: "ecs-svc/1234567890123456789", Tier: "standard",
-				Capacity: ledger.CapacityEC2, CreatedAt: at.Add(time.Duration(s) * time.Second), StopTimeout: 30 * time.Second,
+				Capacity: ledger.CapacityEC2, Heard: at.Add(time.Duration(s) * time.Second), StopTimeout: 30 * time.Second,
 				Shares: []ledger.TaskShare{{Container: "app", Need: ledger.NeedShare, Sized: true, Memory: 2048, Compute: 25, GPUs: []gpu.UUID{Card(n*16 + c)}}}})
 		}
 	}
@@ -106,7 +106,7 @@ func task() *rapid.Generator[ledger.Task] {
 		x := ledger.Task{ARN: arnHead + "task/gpu-prod/" + rapid.OneOf(rapid.StringMatching(`[0-9a-f]{32}`), word()).Draw(t, "id"), Version: rapid.Int64Range(0, ledgerMax).Draw(t, "v"),
 			At: moment().Draw(t, "at"), Phase: ledger.Phase(rapid.IntRange(0, 2).Draw(t, "phase")), LastStatus: word().Draw(t, "status"), Definition: word().Draw(t, "definition"),
 			Group: word().Draw(t, "group"), StartedBy: word().Draw(t, "by"), Tier: gpu.Tier(word().Draw(t, "tier")), Capacity: ledger.CapacityType(word().Draw(t, "capacity")),
-			CreatedAt: moment().Draw(t, "created"), StoppingAt: moment().Draw(t, "stopping"), StoppedAt: moment().Draw(t, "stopped"),
+			Heard: moment().Draw(t, "heard"), StoppingAt: moment().Draw(t, "stopping"), StoppedAt: moment().Draw(t, "stopped"),
 			StopTimeout: time.Duration(rapid.Int64Range(0, 1e6).Draw(t, "timeout")) * time.Millisecond, StopCode: word().Draw(t, "code"), StopReason: word().Draw(t, "reason"),
 			Revived: rapid.Int64Range(0, 9).Draw(t, "revived")}
 		for range rapid.IntRange(0, 3).Draw(t, "shares") {
