@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -124,7 +125,11 @@ func (r *yamlReader) scalar(n *node, y *yaml.Node) {
 	if y.Line < 1 || y.Line > len(r.lines) || y.Anchor != "" {
 		return
 	}
-	at := r.lines[y.Line-1] + y.Column - 1
+	at := r.lines[y.Line-1]
+	for range y.Column - 1 { // columns count characters
+		_, size := utf8.DecodeRune(r.src[at:])
+		at += size
+	}
 	if at+len(y.Value) <= len(r.src) && string(r.src[at:at+len(y.Value)]) == y.Value && y.Style == 0 {
 		n.start, n.end = at, at+len(y.Value) // only a plain scalar that stands there letter for letter is editable
 	}
