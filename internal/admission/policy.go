@@ -1,0 +1,68 @@
+package admission
+
+import (
+	"bytes"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
+)
+
+// Card is a GPU that tasks may land on.
+type Card struct {
+	Name      string  `yaml:"name"`
+	MemoryMiB gpu.MiB `yaml:"memoryMiB"` // what ECS reports as totalMemoryInMiB, less than the nominal size
+	SMs       int     `yaml:"sms"`       // streaming multiprocessors; 0 when not known
+}
+
+// Policy is what differs from shop to shop. Rules about cards are silent until cards are named.
+type Policy struct {
+	Cards              []Card   `yaml:"cards"`
+	ContextOverheadMiB gpu.MiB  `yaml:"contextOverheadMiB"` // what a CUDA context itself takes
+	SafeStopSeconds    int64    `yaml:"safeStopSeconds"`    // the least stopTimeout for a CUDA process to end by itself
+	Disable            []string `yaml:"disable"`            // ids of rules that do not apply here
+}
+
+// DefaultPolicy names no cards. The overhead is a cautious floor: contexts of current CUDA take some hundred MiB.
+func DefaultPolicy() Policy { return Policy{ContextOverheadMiB: 256, SafeStopSeconds: 30} }
+
+// ParsePolicy reads .bulkhead.yaml. Unknown keys and rules are refused with their line.
+func ParsePolicy(content []byte) (Policy, error) {
+	p := DefaultPolicy()
+	if len(content) > 1<<20 {
+		return p, fmt.Errorf("policy: %w: more than 1 MiB", ErrTooLarge)
+	}
+	if len(bytes.TrimSpace(content)) == 0 {
+		return p, nil
+	}
+	d := yaml.NewDecoder(bytes.NewReader(content))
+	d.KnownFields(true)
+	if err := d.Decode(&p); err != nil {
+		return p, fmt.Errorf("policy: %w", err)
+	}
+	for _, id := range p.Disable {
+		if _, ok := RuleByID(id); !ok {
+			return p, fmt.Errorf("policy: disable names %q, which is no rule", id)
+		}
+	}
+	for _, c := range p.Cards {
+		if c.MemoryMiB <= 0 || c.SMs < 0 {
+			return p, fmt.Errorf("policy: card %q needs a memoryMiB above 0, and sms of 0 or more", c.Name)
+		}
+	}
+	if p.ContextOverheadMiB < 0 || p.SafeStopSeconds < 0 {
+		return p, fmt.Errorf("policy: contextOverheadMiB and safeStopSeconds are 0 or more")
+	}
+	return p, nil
+}
+
+func (p Policy) largest() (Card, bool) {
+	var best Card
+	for _, c := range p.Cards {
+		if c.MemoryMiB > best.MemoryMiB {
+			best = c
+		}
+	}
+	return best, best.MemoryMiB > 0
+}

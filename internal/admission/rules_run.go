@@ -1,0 +1,220 @@
+package admission
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// severalSigns are command lines that start more than one CUDA process.
+var severalSigns = regexp.MustCompile(`\btorchrun\b|--nproc[_-]per[_-]node|--tensor-parallel-size[= ](?:[2-9]|\d\d)|--pipeline-parallel-size[= ](?:[2-9]|\d\d)` +
+	`|\b(?:gunicorn|uvicorn|hypercorn)\b.*(?:--workers|-w)[= ](?:[2-9]|\d\d)|\bray start\b|\bmpirun\b|\baccelerate launch\b|\bdeepspeed\b`)
+
+var trainingSigns = regexp.MustCompile(`\btorchrun\b|\bdeepspeed\b|\baccelerate launch\b|(?:^|[\s/])(?:train|finetune|fine_tune)\.py\b`)
+
+var processRules = []Rule{
+	{ID: "BH140", Severity: Warning, Title: "signs of several CUDA processes",
+		Why:       "The memory limit holds for each process: n processes may take n times what ECS reserved.",
+		Fix:       "Run one CUDA process in a container, or take a whole GPU with value.",
+		container: severalProcesses},
+	{ID: "BH141", Severity: Warning, Title: "framework that takes the whole card",
+		Why:       "The container sees the memory of the whole card; a framework that sizes itself by it asks for more than the share.",
+		Fix:       "Tell it the share: vLLM --gpu-memory-utilization, XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true.",
+		container: wholeCardFramework},
+	{ID: "BH142", Severity: Info, Title: "CUDA_DEVICE_MAX_CONNECTIONS costs client slots",
+		Why:       "The number of MPS clients of a card holds for the default of 2 connections; a higher figure lowers it.",
+		Fix:       "Leave CUDA_DEVICE_MAX_CONNECTIONS unset, or at 2 or less.",
+		container: maxConnections},
+	{ID: "BH143", Severity: Warning, Title: "training on a share",
+		Why:       "Training uses the card without pause and is hurt by any neighbour's fault; AWS advises against sharing for it.",
+		Fix:       "Take a whole GPU with value.",
+		container: training},
+}
+
+// env is the value of a plain environment variable of the container.
+func (c container) env(name string) (*node, bool) {
+	for _, e := range c.get("environment").list() {
+		if e.get("name").string() == name {
+			return e.get("value"), true
+		}
+	}
+	return nil, false
+}
+
+// commandNode is where a finding about the command points.
+func (c container) commandNode() *node {
+	for _, f := range []string{"command", "entryPoint"} {
+		if n := c.get(f); n != nil {
+			return n
+		}
+	}
+	return c.node
+}
+
+func severalProcesses(r *report, c container) {
+	if c.share == nil {
+		return
+	}
+	if m := severalSigns.FindString(c.words); m != "" {
+		r.at(c.commandNode(), c.node, fmt.Sprintf("the command has %q", m))
+	}
+	if v, ok := c.env("WEB_CONCURRENCY"); ok {
+		if n, ok := v.integer(); ok && n > 1 {
+			r.at(v, c.node, fmt.Sprintf("WEB_CONCURRENCY is %d", n))
+		}
+	}
+}
+
+func wholeCardFramework(r *report, c container) {
+	if c.share == nil {
+		return
+	}
+	image := strings.ToLower(c.get("image").string())
+	switch {
+	case (strings.Contains(c.words, "vllm") || strings.Contains(image, "vllm")) && !strings.Contains(c.words, "--gpu-memory-utilization"):
+		r.at(c.commandNode(), c.node, "vLLM takes most of the card unless --gpu-memory-utilization is set")
+	case strings.Contains(image, "jax") && !c.has("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION"):
+		r.at(c.get("image"), c.node, "JAX preallocates most of the card")
+	case strings.Contains(image, "tensorflow/tensorflow") && !c.has("TF_FORCE_GPU_ALLOW_GROWTH"):
+		r.at(c.get("image"), c.node, "TensorFlow takes the whole card")
+	}
+}
+
+func (c container) has(names ...string) bool {
+	for _, n := range names {
+		if _, ok := c.env(n); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func maxConnections(r *report, c container) {
+	if v, ok := c.env("CUDA_DEVICE_MAX_CONNECTIONS"); ok && c.share != nil {
+		if n, ok := v.integer(); ok && n > 2 {
+			r.at(v, c.node, fmt.Sprintf("CUDA_DEVICE_MAX_CONNECTIONS is %d", n))
+		}
+	}
+}
+
+func training(r *report, c container) {
+	if m := trainingSigns.FindString(c.words); c.share != nil && m != "" {
+		r.at(c.commandNode(), c.node, fmt.Sprintf("the command has %q", strings.TrimSpace(m)))
+	}
+}
+
+const ruleRepeated = "BH191"
+
+var lifeRules = []Rule{
+	{ID: "BH150", Severity: Info, Title: "stopTimeout too short for a safe stop",
+		Why:       "A CUDA process killed in the middle of its work can fault the MPS server that its neighbours use.",
+		Fix:       "Set stopTimeout to at least the policy's safeStopSeconds, and let the program end on SIGTERM.",
+		container: shortStop},
+	{ID: "BH151", Severity: Info, Title: "no tier",
+		Why:  "Without a tier a task counts as standard, and may stand on a card with any other standard task.",
+		Fix:  "Tag the task definition with bulkhead:tier.",
+		task: noTier},
+	{ID: "BH152", Severity: Warning, Title: "GPU taken behind ECS's back",
+		Why:       "NVIDIA_VISIBLE_DEVICES without a GPU requirement uses cards that ECS may give to others, with no limit.",
+		Fix:       "Remove the variable and ask for a share with sharingStrategy.nvidiaMps.",
+		container: legacySharing},
+	{ID: "BH153", Severity: Info, Title: "no health check",
+		Why:       "After a fatal GPU error a process may live on and fail every call; only a health check shows it.",
+		Fix:       "Add a healthCheck that makes a small CUDA call, or asks the server that does.",
+		container: noHealthCheck},
+	{ID: "BH154", Severity: Info, Title: "several essential containers on one share of fate",
+		Why:  "The task's shares are on one card, and the end of any essential container ends the others.",
+		Fix:  "Make only one GPU container essential, or split the task.",
+		task: essentialFanOut},
+}
+
+func shortStop(r *report, c container) {
+	s := c.get("stopTimeout")
+	if v, ok := s.integer(); c.share != nil && ok && v < r.policy.SafeStopSeconds {
+		r.at(s, c.node, fmt.Sprintf("stopTimeout is %d s, less than %d s", v, r.policy.SafeStopSeconds))
+	}
+}
+
+func noTier(r *report, t *task, cs []container) {
+	s := sharing(cs)
+	if len(s) == 0 {
+		return
+	}
+	tags := t.root.get("tags")
+	if tags.unresolved() {
+		return
+	}
+	for _, x := range tags.list() {
+		if x.get("key").string() == tierTag {
+			return
+		}
+	}
+	if tags.get(tierTag) == nil {
+		r.at(s[0].share, s[0].node, "the task definition has no tag "+tierTag)
+	}
+}
+
+// tierTag is the tag that ingest reads the tier from.
+const tierTag = "bulkhead:tier"
+
+func legacySharing(r *report, c container) {
+	if v, ok := c.env("NVIDIA_VISIBLE_DEVICES"); ok && len(c.reqs) == 0 && v != nil {
+		if s := v.string(); s != "" && s != "void" && s != "none" {
+			r.at(v, c.node, "NVIDIA_VISIBLE_DEVICES is "+s+", and the container asks ECS for no GPU")
+		}
+	}
+}
+
+func noHealthCheck(r *report, c container) {
+	if c.share != nil && c.get("healthCheck") == nil {
+		r.at(c.node, c.node, "the container shares a GPU and has no healthCheck")
+	}
+}
+
+func essentialFanOut(r *report, _ *task, cs []container) {
+	var essential []container
+	for _, c := range sharing(cs) {
+		if c.get("essential").string() != "false" {
+			essential = append(essential, c)
+		}
+	}
+	if len(essential) > 1 {
+		last := essential[len(essential)-1]
+		r.at(last.node, last.node, fmt.Sprintf("%d containers with a share are essential", len(essential)))
+	}
+}
+
+var readRules = []Rule{
+	{ID: "BH190", Severity: Info, Title: "intrinsic function that cannot be resolved",
+		Why:       "The value is known only when the template is deployed; what depends on it is not checked.",
+		Fix:       "Lint the deployed task definition too (aws ecs describe-task-definition).",
+		container: unresolvedValue},
+	{ID: ruleRepeated, Severity: Warning, Title: "key written twice",
+		Why: "Parsers keep one of the two, and not all keep the same one.",
+		Fix: "Remove one of them."},
+}
+
+// unresolvedValue names the functions that stand where a rule would have read.
+func unresolvedValue(r *report, c container) {
+	if c.unresolved() {
+		r.at(c.node, nil, c.text+" stands for a whole container definition")
+		return
+	}
+	for _, f := range []string{"resourceRequirements", "environment", "secrets", "command", "entryPoint", "stopTimeout"} {
+		if n := c.get(f); n.unresolved() {
+			r.at(n, c.node, n.text+" stands for "+f)
+		}
+	}
+	for _, q := range c.get("resourceRequirements").list() {
+		deepUnresolved(r, c, q)
+	}
+}
+
+func deepUnresolved(r *report, c container, n *node) {
+	if n.unresolved() {
+		r.at(n, c.node, n.text+" stands where a figure is read")
+	}
+	for _, m := range n.members {
+		deepUnresolved(r, c, m.value)
+	}
+}
