@@ -21,7 +21,7 @@ type task struct {
 	root       *node
 	containers []*node
 	daemon     bool
-	embedded   bool
+	tags       *node // where describe-task-definition gives them, beside the definition
 }
 
 // Read finds the task definitions in content: register-task-definition JSON or YAML, describe-task-definition
@@ -85,7 +85,10 @@ func (d *Document) find(n *node, limits Limits) error {
 			d.template(m.value)
 		}
 	case n.get("taskDefinition") != nil:
-		d.add(n.get("taskDefinition"), n.get("taskDefinition").get("containerDefinitions"))
+		before := len(d.tasks)
+		if d.add(n.get("taskDefinition"), n.get("taskDefinition").get("containerDefinitions")); len(d.tasks) > before {
+			d.tasks[before].tags = n.get("tags")
+		}
 	case n.get("planned_values") != nil:
 		return d.module(n.get("planned_values").get("root_module"), limits)
 	case n.get("values") != nil && n.get("values").get("root_module") != nil:
@@ -137,7 +140,7 @@ func (d *Document) module(m *node, limits Limits) error {
 		for _, x := range repeats {
 			d.repeats = append(d.repeats, repeat{x.name, text.line, text.column})
 		}
-		d.tasks = append(d.tasks, &task{root: values, containers: inner.list(), embedded: true})
+		d.tasks = append(d.tasks, &task{root: values, containers: inner.list()})
 	}
 	for _, c := range m.get("child_modules").list() {
 		if err := d.module(c, limits); err != nil {

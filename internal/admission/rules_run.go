@@ -3,11 +3,13 @@ package admission
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // severalSigns are command lines that start more than one CUDA process.
-var severalSigns = regexp.MustCompile(`\btorchrun\b|--nproc[_-]per[_-]node|--tensor-parallel-size[= ](?:[2-9]|\d\d)|--pipeline-parallel-size[= ](?:[2-9]|\d\d)` +
+var severalSigns = regexp.MustCompile(`\btorchrun\b|--nproc[_-]per[_-]node` +
+	`|--tensor-parallel-size[= ](?:[2-9]|\d\d)|--pipeline-parallel-size[= ](?:[2-9]|\d\d)` +
 	`|\b(?:gunicorn|uvicorn|hypercorn)\b.*(?:--workers|-w)[= ](?:[2-9]|\d\d)|\bray start\b|\bmpirun\b|\baccelerate launch\b|\bdeepspeed\b`)
 
 var trainingSigns = regexp.MustCompile(`\btorchrun\b|\bdeepspeed\b|\baccelerate launch\b|(?:^|[\s/])(?:train|finetune|fine_tune)\.py\b`)
@@ -112,7 +114,7 @@ var lifeRules = []Rule{
 		container: shortStop},
 	{ID: "BH151", Severity: Info, Title: "no tier",
 		Why:  "Without a tier a task counts as standard, and may stand on a card with any other standard task.",
-		Fix:  "Tag the task definition with bulkhead:tier.",
+		Fix:  "Tag the task definition, or label a container, with bulkhead:tier.",
 		task: noTier},
 	{ID: "BH152", Severity: Warning, Title: "GPU taken behind ECS's back",
 		Why:       "NVIDIA_VISIBLE_DEVICES without a GPU requirement uses cards that ECS may give to others, with no limit.",
@@ -140,8 +142,11 @@ func noTier(r *report, t *task, cs []container) {
 	if len(s) == 0 {
 		return
 	}
-	tags := t.root.get("tags")
-	if tags.unresolved() {
+	tags := t.tags
+	if tags == nil {
+		tags = t.root.get("tags")
+	}
+	if tags.unresolved() || tags.get(tierTag) != nil {
 		return
 	}
 	for _, x := range tags.list() {
@@ -149,8 +154,8 @@ func noTier(r *report, t *task, cs []container) {
 			return
 		}
 	}
-	if tags.get(tierTag) == nil {
-		r.at(s[0].share, s[0].node, "the task definition has no tag "+tierTag)
+	if !slices.ContainsFunc(cs, func(c container) bool { return c.get("dockerLabels").get(tierTag) != nil }) {
+		r.at(s[0].share, s[0].node, "the task definition has no tag or label "+tierTag)
 	}
 }
 

@@ -1,9 +1,9 @@
 package render
 
 import (
+	"fmt"
 	"io"
-	"net/url"
-	"path/filepath"
+	"strings"
 
 	"github.com/bulkhead-ecs/bulkhead/internal/admission"
 )
@@ -11,7 +11,7 @@ import (
 type object = map[string]any
 
 // SARIF writes a SARIF 2.1.0 log with one run.
-func SARIF(w io.Writer, findings []admission.Finding, version string) error {
+func SARIF(w io.Writer, findings []admission.Finding) error {
 	level := map[admission.Severity]string{admission.Error: "error", admission.Warning: "warning", admission.Info: "note"}
 	rules, index := []object{}, map[string]int{}
 	for i, r := range admission.Rules() {
@@ -38,16 +38,24 @@ func SARIF(w io.Writer, findings []admission.Finding, version string) error {
 		"$schema": "https://json.schemastore.org/sarif-2.1.0.json",
 		"version": "2.1.0",
 		"runs": []object{{
-			"tool":       object{"driver": object{"name": "bulkhead", "semanticVersion": version, "rules": rules}},
+			"tool":       object{"driver": object{"name": "bulkhead", "rules": rules}},
 			"columnKind": "unicodeCodePoints",
 			"results":    results}}})
 }
 
-// uri is the file as a relative reference, or a file URI where its path is absolute.
+// uri is the file as a relative reference, or a file URI where its path is absolute. Whatever a URI does not
+// take as it is, is written in percents.
 func uri(file string) string {
-	u := url.URL{Path: filepath.ToSlash(file)}
-	if filepath.IsAbs(file) {
-		u.Scheme = "file"
+	var b strings.Builder
+	if strings.HasPrefix(file, "/") {
+		b.WriteString("file://")
 	}
-	return u.String()
+	for _, c := range []byte(strings.ReplaceAll(file, `\`, "/")) {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("/-._~", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
 }

@@ -84,7 +84,7 @@ func newRoot(s Streams) *cobra.Command {
 	f.StringVar(&g.region, "region", "", "AWS Region that signs for a remote endpoint (default: the AWS configuration's)")
 	f.StringVarP(&g.output, "output", "o", "table", "output format: table, wide or json")
 	root.AddCommand(newLocal(g), newReplay(g), newGPUs(g), newHosts(g), newTasks(g), newTenants(g), newHistory(g),
-		newFindings(g), newHealth(g), newVersion(g))
+		newFindings(g), newHealth(g), newLint(g), newVersion(g))
 	return root
 }
 
