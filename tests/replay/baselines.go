@@ -116,32 +116,49 @@ func worstFit(n *placement.Node, s *placement.Shape) (float64, int) {
 	return freeGPU(n), tightest(n, s)
 }
 
+// dotProduct is Tetris's rule turned to tight fits: the node whose free vector
+// (CPU and its tightest card) has the smallest product with what is asked, cut to hundredths as published.
 func dotProduct(n *placement.Node, s *placement.Shape) (float64, int) {
-	return -(float64(n.CPU)/mostCPU*float64(s.CPU)/mostCPU) - (freeGPU(n)/mostGPU*float64(asks(s))/wholeCard), tightest(n, s)
+	cpu := float64(n.CPU) / mostCPU * float64(s.CPU) / mostCPU
+	gpu := float64(n.Free[tightest(n, s)]) / wholeCard * float64(s.Share) / wholeCard
+	return math.Floor(100 * (1 - (cpu+gpu)/2)), tightest(n, s)
 }
 
-// packing fills cards in use first, then idle cards of nodes in use, then idle nodes.
+// packing fills cards in use first, then idle cards of nodes in use, then idle
+// nodes; the published score is coarse, and the first node of equals is taken.
 func packing(n *placement.Node, s *placement.Shape) (float64, int) {
 	card := tightest(n, s)
-	idle := 0.0
+	idle := int32(0)
 	for d := range n.Cards {
 		if n.Free[d] == wholeCard {
 			idle++
 		}
 	}
 	switch {
-	case idle == float64(n.Cards):
-		return 33 - (33*idle/8), card
-	case s.Cards == 1 && n.Free[card] < wholeCard:
-		return 100 - (33*float64(n.Free[card])/wholeCard), card
+	case s.Cards == 0:
+		return 0, card
+	case idle == n.Cards:
+		return float64(max(33-idle, idle)), card
+	case s.Cards > 1 || n.Free[card] == wholeCard:
+		return float64(max(50-s.Cards, 33)), card
 	}
-	return 66 - (33*idle/8), card
+	return float64(100 - n.Free[card]*100/wholeCard/10), card
 }
 
+// random draws among all the nodes that fit, and among the cards that fit there.
 func random(seed int64) scorer {
 	r := rand.New(rand.NewSource(seed + 1<<32))
 	return func(n *placement.Node, s *placement.Shape) (float64, int) {
-		return r.Float64(), tightest(n, s)
+		card, able := 0, 0
+		for d := range int(n.Cards) {
+			if n.Free[d] < s.Share {
+				continue
+			}
+			if able++; r.Intn(able) == 0 {
+				card = d
+			}
+		}
+		return r.Float64(), card
 	}
 }
 
@@ -150,29 +167,36 @@ func clustering(fleet []placement.Node) *scan {
 	kinds := make([]map[int64]int, len(fleet))
 	p := &scan{fleet: fleet}
 	p.score = func(n *placement.Node, s *placement.Shape) (float64, int) {
-		same, all := 0, 0
-		for k, c := range kinds[p.at] {
-			if k == asks(s) {
-				same += c
-			}
-			all += c
+		if s.Cards == 0 {
+			return 0, 0
 		}
-		free := freeGPU(n) / mostGPU
-		switch {
-		case same > 0:
-			return 66 + (33*float64(same)/float64(all)), tightest(n, s)
-		case all > 0:
-			return 33 + (33*(1-free)), tightest(n, s)
+		full := math.Floor(25 * (1 - freeGPU(n)/mostGPU))
+		switch near := kinds[p.at]; {
+		case near[kind(s)] > 0 && len(near) == 1:
+			return 75 + full, tightest(n, s)
+		case near[kind(s)] > 0:
+			return 50 + full, tightest(n, s)
+		case len(near) == 0:
+			return 25 + full, tightest(n, s)
 		}
-		return math.Floor(33 * (1 - free)), tightest(n, s)
+		return full, tightest(n, s)
 	}
 	p.noted = func(node int, s *placement.Shape) {
 		if kinds[node] == nil {
 			kinds[node] = map[int64]int{}
 		}
 		if s.Cards > 0 {
-			kinds[node][asks(s)]++
+			kinds[node][kind(s)]++
 		}
 	}
 	return p
+}
+
+// kind is what clustering calls the same: shares are one kind, and so is each
+// number of whole cards.
+func kind(s *placement.Shape) int64 {
+	if s.Share < wholeCard {
+		return 0
+	}
+	return int64(s.Cards)
 }
