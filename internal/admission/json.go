@@ -3,6 +3,7 @@ package admission
 import (
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 )
 
 // jsonParser reads JSON with places. The standard decoder gives neither line numbers nor repeated keys.
@@ -11,6 +12,8 @@ type jsonParser struct {
 	at        int
 	line      int
 	lineStart int
+	counted   int // where column last counted to, so that a long line is counted once
+	chars     int // characters of the line before it
 	nodes     int
 	limits    Limits
 	repeats   []repeat
@@ -34,7 +37,17 @@ func parseJSON(src []byte, limits Limits) (*node, []repeat, error) {
 }
 
 func (p *jsonParser) fail(what string) error {
-	return fmt.Errorf("line %d, column %d: %w: %s", p.line, p.at-p.lineStart+1, ErrSyntax, what)
+	return fmt.Errorf("line %d, column %d: %w: %s", p.line, p.column(), ErrSyntax, what)
+}
+
+// column is the place in the line, in characters from 1.
+func (p *jsonParser) column() int {
+	if p.counted < p.lineStart || p.counted > p.at {
+		p.counted, p.chars = p.lineStart, 0
+	}
+	p.chars += utf8.RuneCount(p.src[p.counted:p.at])
+	p.counted = p.at
+	return p.chars + 1
 }
 
 func (p *jsonParser) space() {
@@ -64,16 +77,16 @@ func (p *jsonParser) value(depth int) (*node, error) {
 	if depth > p.limits.Depth {
 		return nil, tooDeep(p.line, p.limits.Depth)
 	}
-	n := &node{line: p.line, column: p.at - p.lineStart + 1, start: p.at}
+	n := &node{line: p.line, column: p.column(), start: p.at}
 	var err error
-	switch {
-	case c == '{':
+	switch c {
+	case '{':
 		n.kind = kindMap
 		err = p.object(n, depth)
-	case c == '[':
+	case '[':
 		n.kind = kindList
 		err = p.array(n, depth)
-	case c == '"':
+	case '"':
 		n.kind = kindText
 		n.text, err = p.quoted()
 	default:
@@ -95,7 +108,7 @@ func (p *jsonParser) object(n *node, depth int) error {
 		if c != '"' {
 			return p.fail("a key in double quotes is expected")
 		}
-		line, column := p.line, p.at-p.lineStart+1
+		line, column := p.line, p.column()
 		name, err := p.quoted()
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ type node struct {
 	kind    kind
 	text    string
 	line    int // from 1
-	column  int // from 1, in bytes
+	column  int // from 1, in characters
 	start   int // offset of a scalar's first byte; -1 when it cannot be edited in place
 	end     int
 	path    string

@@ -74,7 +74,7 @@ func wholeCardFramework(r *report, c container) {
 	image := strings.ToLower(c.get("image").string())
 	switch {
 	case (strings.Contains(c.words, "vllm") || strings.Contains(image, "vllm")) && !strings.Contains(c.words, "--gpu-memory-utilization"):
-		r.at(c.commandNode(), c.node, "vLLM takes most of the card unless --gpu-memory-utilization is set")
+		r.at(c.commandNode(), c.node, "vLLM takes most of the card without --gpu-memory-utilization")
 	case strings.Contains(image, "jax") && !c.has("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION"):
 		r.at(c.get("image"), c.node, "JAX preallocates most of the card")
 	case strings.Contains(image, "tensorflow/tensorflow") && !c.has("TF_FORCE_GPU_ALLOW_GROWTH"):

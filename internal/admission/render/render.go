@@ -21,13 +21,36 @@ func Text(w io.Writer, findings []admission.Finding, content func(file string) [
 		}
 		fmt.Fprintf(&b, "%s:%d:%d: %s %s: %s%s\n", clean(f.File), f.Line, f.Column, f.Severity, f.Rule, clean(f.Message), mark)
 		if src, ok := line(content(f.File), f.Line); ok {
-			pad := min(max(f.Column-1, 0), len(src))
-			fmt.Fprintf(&b, "    %s\n    %s^\n", clean(src), strings.Repeat(" ", len([]rune(clean(src[:pad])))))
+			before := []rune(src)
+			before = before[:min(max(f.Column-1, 0), len(before))]
+			fmt.Fprintf(&b, "    %s\n    %s^\n", clean(src), strings.Repeat(" ", len([]rune(clean(string(before))))))
 		}
-		fmt.Fprintf(&b, "    fix: %s\n", f.Fix)
+		b.WriteString(wrap("fix: "+f.Fix, "    "))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// wrap breaks text at spaces so that lines stay within 100 columns.
+func wrap(text, indent string) string {
+	var b strings.Builder
+	at := 0
+	for _, word := range strings.Fields(text) {
+		switch {
+		case at == 0:
+			b.WriteString(indent)
+			at = len(indent)
+		case at+1+len(word) > 100:
+			b.WriteString("\n" + indent)
+			at = len(indent)
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += len(word)
+	}
+	return b.String() + "\n"
 }
 
 // line is the text of a line, as long as it is of a length that people read.

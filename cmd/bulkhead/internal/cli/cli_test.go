@@ -85,7 +85,7 @@ func TestEveryCommandPrintsWhatItDid(t *testing.T) {
 		{"gpus"}, {"gpus", "-o", "wide"}, {"gpus", "-o", "json"}, {"hosts"}, {"hosts", "-o", "wide"}, {"tasks"}, {"tasks", "-o", "json"}, {"findings"}, {"findings", "-o", "wide"}, {"health"}, {"health", "-o", "wide"}, {"health", "--help"},
 		{"tenants", "GPU-3f1c6b2e"}, {"history", "i-0a", "--at", "5m"}, {"history", "i-0b"}, {},
 		{"--help"}, {"gpus", "--help"}, {"hosts", "--help"}, {"tasks", "--help"}, {"tenants", "--help"}, {"history", "--help"}, {"findings", "--help"}, {"replay", "--help"}, {"local", "--help"},
-		{"lint", "--help"}, {"lint", "testdata/lint.json"}, {"lint", "testdata/lint.json", "-o", "github"}, {"lint", "testdata/help.golden"},
+		{"lint", "--help"}, {"lint", "testdata/lint.json"}, {"lint", "testdata/help.golden"},
 	} {
 		name := strings.Trim(strings.NewReplacer("-", "", "testdata/", "").Replace(strings.Join(args, "_")), "_")
 		if name == "" {
