@@ -1,0 +1,193 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
+)
+
+// Host is a container instance and its EC2 instance. Callers only read it.
+type Host struct {
+	ARN, EC2, Zone string
+	Shape          Shape
+	Version        int64
+	Status         string // ACTIVE, DRAINING, INACTIVE
+	Connected      bool
+	Registered     time.Time
+	Cards          []*Card
+	Attributes     map[string]string // custom ones, at most 10
+	EC2State       string
+	EC2Impaired    bool
+	Health         string // of ACCELERATED_COMPUTE
+	HealthAt       time.Time
+	MPS            Daemon
+	Silent         bool // the host's own agent reports nothing
+	NVMLHang       bool
+	strikes        int
+}
+
+// Daemon is the state of the MPS control daemon.
+type Daemon string
+
+// The states that the agent's probe tells apart.
+const (
+	DaemonServing Daemon = "serving"
+	DaemonDead    Daemon = "dead"
+	DaemonWedged  Daemon = "wedged"
+)
+
+// Card is one GPU. What ECS booked and what the agent holds are two things.
+type Card struct {
+	UUID  gpu.UUID
+	Total gpu.MiB
+	Xids  []int
+	// Fault is true from an MPS fault until the last affected client is gone; new
+	// clients are refused meanwhile.
+	Fault    bool
+	affected []*Task
+	booked   []*Task
+	held     []*Task
+}
+
+// Booked is what ECS's books say: tasks and the memory of the shared ones.
+func (c *Card) Booked() (tasks int, mem gpu.MiB, whole bool) { return weigh(c.booked) }
+
+func weigh(ts []*Task) (n int, mem gpu.MiB, whole bool) {
+	for _, t := range ts {
+		mem = mem.Add(t.Definition.Memory())
+		whole = whole || t.Definition.Whole() > 0
+	}
+	return len(ts), mem, whole
+}
+
+// fits reports whether a task may join others on a card.
+func (c *Card) fits(d *Definition, others []*Task) bool {
+	n, mem, whole := weigh(others)
+	if d.Whole() > 0 {
+		return n == 0
+	}
+	return !whole && d.Memory().Fits(mem, c.Total)
+}
+
+// Launch starts an instance that registers after latency.
+func (f *Fleet) Launch(shape string, latency time.Duration) (*Host, error) {
+	s, err := ShapeOf(shape)
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{ARN: f.id("container-instance"), EC2: fmt.Sprintf("i-%017x", f.rng.Uint64()>>4), Zone: region + string(rune('a'+f.rng.IntN(3))), Shape: s,
+		Status: "REGISTERING", EC2State: "pending", Health: "INITIALIZING", MPS: DaemonServing, Attributes: map[string]string{}}
+	f.deal(h)
+	f.hosts = append(f.hosts, h)
+	f.after(latency, func() {
+		if h.EC2State != "pending" {
+			return
+		}
+		h.EC2State, h.Status, h.Connected, h.Registered, h.HealthAt = "running", "ACTIVE", true, f.now, f.now
+		f.ec2Event(h)
+		f.hostEvent(h)
+		f.after(20*time.Second, func() { f.probe(h) })
+		if f.cfg.Flaps {
+			f.after(f.between(time.Minute, 2*time.Hour), func() { f.flap(h) })
+		}
+	})
+	return h, nil
+}
+
+// deal gives a host new cards.
+func (f *Fleet) deal(h *Host) {
+	h.Cards = nil
+	for range h.Shape.Cards {
+		h.Cards = append(h.Cards, &Card{UUID: f.uuid(), Total: h.Shape.Total})
+	}
+}
+
+func (f *Fleet) flap(h *Host) {
+	if h.Status == "INACTIVE" {
+		return
+	}
+	h.Connected = false
+	f.hostEvent(h)
+	f.after(f.between(time.Second, 20*time.Second), func() {
+		if h.Status != "INACTIVE" {
+			h.Connected = true
+			f.hostEvent(h)
+		}
+	})
+	f.after(f.between(15*time.Minute, 2*time.Hour), func() { f.flap(h) })
+}
+
+// probe is the agent's doctor looking at the daemon: IMPAIRED after three failures
+// in a row, OK after one success. It is only asked again while something is wrong;
+// a fault starts it again.
+func (f *Fleet) probe(h *Host) {
+	if h.Status == "INACTIVE" {
+		return
+	}
+	was := h.Health
+	if h.MPS == DaemonServing {
+		h.strikes, h.Health = 0, "OK"
+	} else if h.strikes++; h.strikes >= 3 {
+		h.Health = "IMPAIRED"
+	}
+	if h.Health != was {
+		h.HealthAt = f.now
+		f.healthEvent(h)
+	}
+	if h.MPS != DaemonServing {
+		f.after(20*time.Second, func() { f.probe(h) })
+	}
+}
+
+// Drain sets a container instance to DRAINING, or to ACTIVE again.
+func (f *Fleet) Drain(arn string, draining bool) error {
+	h, err := f.Host(arn)
+	if err != nil {
+		return err
+	}
+	if h.Status == "REGISTERING" || h.Status == "INACTIVE" {
+		return refuse("InvalidParameterException", "The container instance is not registered.")
+	}
+	if !draining {
+		h.Status = "ACTIVE"
+		f.hostEvent(h)
+		return nil
+	}
+	h.Status = "DRAINING"
+	f.hostEvent(h)
+	for _, t := range slices.Clone(f.tasks) {
+		if t.Host == h && t.service != nil {
+			f.stop(t, "ServiceSchedulerInitiated", "Service scheduler drains the container instance")
+		}
+	}
+	return nil
+}
+
+// Terminate ends an EC2 instance and all that runs on it.
+func (f *Fleet) Terminate(ec2 string) error {
+	h, err := f.Host(ec2)
+	if err != nil {
+		return err
+	}
+	if h.EC2State == "terminated" {
+		return nil
+	}
+	h.EC2State, h.Status, h.Connected = "terminated", "INACTIVE", false
+	f.ec2Event(h)
+	f.fell(h, fmt.Sprintf("Host EC2 (instance %s) terminated.", h.EC2))
+	f.hostEvent(h)
+	f.hosts = slices.DeleteFunc(f.hosts, func(x *Host) bool { return x == h })
+	return nil
+}
+
+// fell stops every task of a host at once: nothing is left to wait for.
+func (f *Fleet) fell(h *Host, why string) {
+	for _, t := range slices.Clone(f.tasks) {
+		if t.Host == h {
+			f.stop(t, "", why)
+			f.gone(t)
+		}
+	}
+}

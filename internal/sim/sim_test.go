@@ -1,0 +1,268 @@
+package sim_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
+	"github.com/bulkhead-ecs/bulkhead/internal/sim"
+)
+
+var start = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+
+// fleetOf is a fleet of hosts with four services, three of them sharing.
+func fleetOf(tb interface{ Fatal(...any) }, cfg sim.Config, hosts int) *sim.Fleet {
+	cfg.Start = start
+	f := sim.New(cfg)
+	for i := range hosts {
+		if _, err := f.Launch([]string{"g6.xlarge", "g6.12xlarge", "g5.xlarge"}[i%3], time.Duration(i%60)*time.Second); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for i, cs := range [][]sim.Container{{{Name: "server", Memory: 8192, Compute: 40}}, {{Name: "a", Memory: 1024}, {Name: "b", Memory: 512}}, {{Name: "w", Memory: 2048}}, {{Name: "t", Whole: 1}}} {
+		d, err := f.RegisterDefinition(sim.Definition{Family: "fam" + string(rune('a'+i)), Containers: cs, Tags: map[string]string{"bulkhead:tier": "standard"}})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if _, err := f.CreateService(d.Family, d.ARN, 0); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	f.Advance(start.Add(2 * time.Minute))
+	return f
+}
+
+func lawful(t *rapid.T, f *sim.Fleet, versions map[string]int64) {
+	for _, h := range f.Hosts() {
+		for _, c := range h.Cards {
+			n, mem, whole := c.Booked()
+			if mem > c.Total {
+				t.Fatalf("card %s: %v booked of %v", c.UUID, mem, c.Total)
+			}
+			if whole && n > 1 {
+				t.Fatalf("card %s is dedicated and has %d tasks", c.UUID, n)
+			}
+		}
+	}
+	held := map[gpu.UUID]gpu.MiB{}
+	for _, x := range f.Truth() {
+		if !x.Waiting {
+			held[x.Card] = held[x.Card].Add(x.Memory)
+		}
+	}
+	for _, h := range f.Hosts() {
+		for _, c := range h.Cards {
+			if held[c.UUID] > c.Total {
+				t.Fatalf("card %s: the agent holds %v of %v", c.UUID, held[c.UUID], c.Total)
+			}
+		}
+	}
+	for _, x := range f.Tasks() {
+		if x.Version < versions[x.ARN] {
+			t.Fatalf("version of %s fell to %d", x.ARN, x.Version)
+		}
+		versions[x.ARN] = x.Version
+	}
+}
+
+func TestECSBooksAreNeverOversubscribedUnderAnyChoiceOrFault(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := fleetOf(t, sim.Config{Seed: rapid.Uint64().Draw(t, "seed"), Choice: rapid.SampledFrom(sim.Choices).Draw(t, "choice"), Flaps: true}, 6)
+		versions := map[string]int64{}
+		for range 30 {
+			hosts := f.Hosts()
+			switch rapid.IntRange(0, 3).Draw(t, "do") {
+			case 0, 1:
+				if err := f.UpdateService("fam"+rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "service"), "", rapid.IntRange(0, 12).Draw(t, "count")); err != nil {
+					t.Fatal(err)
+				}
+			case 2:
+				if len(hosts) > 2 {
+					h := hosts[rapid.IntRange(0, len(hosts)-1).Draw(t, "host")]
+					if err := f.Inject(sim.Fault{Kind: rapid.SampledFrom(sim.FaultKinds).Draw(t, "fault"), Host: h.ARN, For: time.Minute}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			f.Advance(f.Now().Add(time.Duration(rapid.IntRange(1, 120).Draw(t, "seconds")) * time.Second))
+			lawful(t, f, versions)
+		}
+		for _, s := range []string{"fama", "famb", "famc", "famd"} {
+			if err := f.DeleteService(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.Advance(f.Now().Add(10 * time.Minute))
+		if left := f.Tasks(); len(left) > 0 {
+			t.Fatalf("%d tasks of deleted services have not stopped", len(left))
+		}
+	})
+}
+
+func day(tb testing.TB, seed uint64, hosts int, span time.Duration) []byte {
+	f := fleetOf(tb, sim.Config{Seed: seed, Choice: sim.BestFit, Flaps: true}, hosts)
+	var all bytes.Buffer
+	for h := 0; time.Duration(h)*time.Hour < span; h++ {
+		for i, s := range []string{"fama", "famb", "famc"} {
+			if err := f.UpdateService(s, "", hosts*(2+(h+i)%3)/2); err != nil {
+				tb.Fatal(err)
+			}
+		}
+		for _, e := range f.Advance(f.Now().Add(time.Hour)) {
+			all.Write(e.Body)
+		}
+	}
+	return all.Bytes()
+}
+
+func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
+	a, b := day(t, 7, 10, 4*time.Hour), day(t, 7, 10, 4*time.Hour)
+	if !bytes.Equal(a, b) {
+		t.Fatal("two runs of one seed differ")
+	}
+	if bytes.Equal(a, day(t, 8, 10, 4*time.Hour)) {
+		t.Fatal("another seed gives the same day")
+	}
+}
+
+func TestADaysEventsCountUpTheVersionsOfEachTask(t *testing.T) {
+	f := fleetOf(t, sim.Config{Seed: 3}, 4)
+	if err := f.UpdateService("fama", "", 6); err != nil {
+		t.Fatal(err)
+	}
+	f.Advance(f.Now().Add(3 * time.Minute))
+	if n := len(f.Tasks()); n != 6 {
+		t.Fatalf("%d tasks run, want 6", n)
+	}
+	for _, x := range f.Tasks() {
+		if x.Last != "RUNNING" {
+			t.Errorf("%s is %s", x.ARN, x.Last)
+		}
+	}
+}
+
+func TestATaskPlacedOnACardStillHeldWaitsPending(t *testing.T) {
+	f := fleetOf(t, sim.Config{Seed: 1}, 1)
+	d, _ := f.RegisterDefinition(sim.Definition{Family: "big", Containers: []sim.Container{{Name: "x", Memory: 20000}}, StopTimeout: 10 * time.Minute})
+	first, err := f.Run(d.ARN, "family:big", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Advance(f.Now().Add(time.Minute))
+	if _, err := f.Run(d.ARN, "family:big", ""); err == nil {
+		t.Fatal("two of 20000 MiB were placed on one L4")
+	}
+	if _, err := f.Stop(first.ARN, "enough"); err != nil {
+		t.Fatal(err)
+	}
+	second, err := f.Run(d.ARN, "family:big", "")
+	if err != nil {
+		t.Fatalf("ECS's books are free at desired STOPPED: %v", err)
+	}
+	f.Advance(f.Now().Add(time.Minute))
+	if second.Last != "PENDING" || first.Last == "STOPPED" {
+		t.Fatalf("first %s, second %s", first.Last, second.Last)
+	}
+	f.Advance(f.Now().Add(11 * time.Minute))
+	if second.Last != "RUNNING" {
+		t.Fatalf("second is %s after the first is gone", second.Last)
+	}
+}
+
+func TestADeadDaemonStopsNewTasksWithTheAgentsWordsAndImpairsAfterThreeStrikes(t *testing.T) {
+	f := fleetOf(t, sim.Config{Seed: 1}, 1)
+	h := f.Hosts()[0]
+	for kind, want := range map[string]string{"mps-dead": "MPS control daemon is not available on this instance", "mps-wedged": "MPS control daemon is not responding on this instance"} {
+		if err := f.Inject(sim.Fault{Kind: kind, Host: h.EC2}); err != nil {
+			t.Fatal(err)
+		}
+		d, _ := f.RegisterDefinition(sim.Definition{Family: "x", Containers: []sim.Container{{Name: "x", Memory: 100}}})
+		x, _ := f.Run(d.ARN, "family:x", "")
+		f.Advance(f.Now().Add(30 * time.Second))
+		if x.Last != "STOPPED" || x.Reason != want {
+			t.Errorf("%s: task is %s, %q", kind, x.Last, x.Reason)
+		}
+		f.Advance(f.Now().Add(45 * time.Second))
+		if h.Health != "IMPAIRED" {
+			t.Errorf("%s: health is %s after 75 s", kind, h.Health)
+		}
+		f.Inject(sim.Fault{Kind: "mps-recover", Host: h.EC2})
+		f.Advance(f.Now().Add(30 * time.Second))
+		if h.Health != "OK" {
+			t.Errorf("%s: health is %s after the daemon came back", kind, h.Health)
+		}
+	}
+}
+
+func TestAnMPSFaultTakesTheCardsClientsAndEndsWithTheLast(t *testing.T) {
+	f := fleetOf(t, sim.Config{Seed: 1}, 1)
+	f.UpdateService("famc", "", 3)
+	f.Advance(f.Now().Add(2 * time.Minute))
+	h := f.Hosts()[0]
+	before := f.Tasks()
+	if err := f.Inject(sim.Fault{Kind: "mps-fault", Host: h.EC2}); err != nil {
+		t.Fatal(err)
+	}
+	if !h.Cards[0].Fault {
+		t.Fatal("the card is not in fault")
+	}
+	f.Advance(f.Now().Add(5 * time.Minute))
+	for _, x := range before {
+		if x.Last != "STOPPED" || x.StopCode != "EssentialContainerExited" {
+			t.Errorf("a client of the faulted server is %s %s", x.Last, x.StopCode)
+		}
+	}
+	if h.Cards[0].Fault {
+		t.Error("the fault outlives its last client")
+	}
+}
+
+func TestAnUnknownHostIsRefusedWithNearIDs(t *testing.T) {
+	f := fleetOf(t, sim.Config{Seed: 1}, 3)
+	id := f.Hosts()[1].EC2
+	err := f.Inject(sim.Fault{Kind: "xid", Host: id[:len(id)-1] + "z"})
+	var refused *sim.Error
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), id) {
+		t.Fatalf("got %v, want it to name %s", err, id)
+	}
+	if err := f.Inject(sim.Fault{Kind: "gremlin"}); err == nil || !strings.Contains(err.Error(), "mps-dead") {
+		t.Fatalf("an unknown fault: %v", err)
+	}
+}
+
+func TestRollingDeploymentReplacesEveryTaskAndNeverGoesBelowTheMinimum(t *testing.T) {
+	f := fleetOf(t, sim.Config{Seed: 2}, 4)
+	f.UpdateService("famc", "", 4)
+	f.Advance(f.Now().Add(2 * time.Minute))
+	d, _ := f.RegisterDefinition(sim.Definition{Family: "famc", Containers: []sim.Container{{Name: "w", Memory: 4096}}})
+	if err := f.UpdateService("famc", d.ARN, 4); err != nil {
+		t.Fatal(err)
+	}
+	for range 300 {
+		f.Advance(f.Now().Add(time.Second))
+		up := slices.DeleteFunc(f.Tasks(), func(x *sim.Task) bool { return x.Last != "RUNNING" || x.Desired != "RUNNING" })
+		if len(up) < 4 {
+			t.Fatalf("%d run at %v", len(up), f.Now())
+		}
+	}
+	for _, x := range f.Tasks() {
+		if x.Definition.ARN != d.ARN {
+			t.Errorf("%s still runs %s", x.ARN, x.Definition.ARN)
+		}
+	}
+}
+
+func TestADayOfAThousandHostsTakesSeconds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a whole day of a large fleet")
+	}
+	began := time.Now()
+	size := len(day(t, 1, 1000, 24*time.Hour))
+	t.Logf("1,000 hosts for a day: %v, %d MB of events", time.Since(began).Round(time.Millisecond), size>>20)
+}

@@ -1,0 +1,97 @@
+package sim
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
+)
+
+// AgentVersion is what every container instance says its agent is.
+const AgentVersion = "1.107.0"
+
+// Attribute is a name and a value of a container instance.
+type Attribute struct {
+	Name  string `json:"name"`
+	Value string `json:"value,omitempty"`
+}
+
+// AllAttributes are the built-in attributes, then the custom ones by name.
+func (h *Host) AllAttributes() []Attribute {
+	out := []Attribute{{Name: "ecs.capability.gpu-sharing-mps"}, {"ecs.instance-type", h.Shape.Name}, {"ecs.availability-zone", h.Zone}}
+	for _, k := range slices.Sorted(maps.Keys(h.Attributes)) {
+		out = append(out, Attribute{k, h.Attributes[k]})
+	}
+	return out
+}
+
+// UUIDs are the ids of a host's cards.
+func (h *Host) UUIDs() []string {
+	out := []string{}
+	for _, c := range h.Cards {
+		out = append(out, string(c.UUID))
+	}
+	return out
+}
+
+// GPUs are the cards of one container of a task.
+func (t *Task) GPUs(container string) []string {
+	out, next := []string{}, 0
+	for _, c := range t.Definition.Containers {
+		n := min(c.Whole, len(t.Cards)-next)
+		if c.Name == container {
+			if c.Memory > 0 {
+				return []string{string(t.Cards[0].UUID)}
+			}
+			for _, k := range t.Cards[next : next+n] {
+				out = append(out, string(k.UUID))
+			}
+		}
+		next += n
+	}
+	return out
+}
+
+// Hosts are all hosts in the order of their launch; the slice is the caller's.
+func (f *Fleet) Hosts() []*Host { return slices.Clone(f.hosts) }
+
+// Tasks are all tasks not STOPPED, oldest first.
+func (f *Fleet) Tasks() []*Task { return slices.Clone(f.tasks) }
+
+// Stopped are the tasks that stopped within the last hour, by ARN.
+func (f *Fleet) Stopped() []*Task {
+	var out []*Task
+	for _, t := range f.byARN {
+		if t.Last == "STOPPED" {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Task) int { return cmp.Compare(a.ARN, b.ARN) })
+	return out
+}
+
+// Task finds a task that ECS still tells of.
+func (f *Fleet) Task(arn string) (*Task, bool) { t, ok := f.byARN[arn]; return t, ok }
+
+// Holding is a container that a card is given to and not yet free of. Waiting is
+// true while the agent has not taken it.
+type Holding struct {
+	Host, Task, Container string
+	Card                  gpu.UUID
+	Memory                gpu.MiB // zero of a whole card
+	Waiting               bool
+}
+
+// Truth is who is given what, on every card.
+func (f *Fleet) Truth() []Holding {
+	var out []Holding
+	for _, t := range f.tasks {
+		for _, c := range t.Definition.Containers {
+			for _, u := range t.GPUs(c.Name) {
+				out = append(out, Holding{t.Host.ARN, t.ARN, c.Name, gpu.UUID(u), c.Memory, !t.holds()})
+			}
+		}
+	}
+	return out
+}
