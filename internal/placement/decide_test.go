@@ -49,7 +49,7 @@ func TestEveryFilterSaysNoByItsToken(t *testing.T) {
 	waiting.Waiting = []Waiting{{Memory: 1000, Compute: 100, Tier: "standard"}}
 	for want, h := range map[string]HostView{
 		"HostNotActive": draining, "HostLeaving": leaving, "HostImpaired": sick, "ManagedInstances": managed, "SharingNotCapable": plain,
-		"NoCards": host("h"), "ClientLimit": host("h", full),
+		"NoCards": host("h"), "ClientLimit 48 clients of 48": host("h", full),
 		"1/1 hosts: ComputeBudgetExceeded by 40 %":  host("h", card(1000, 100, "standard")),
 		"1/1 hosts: ComputeBudgetExceeded by 40 % ": waiting,
 		"1/1 hosts: TierConflict with critical":     host("h", card(1000, 10, "critical")),
