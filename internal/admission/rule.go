@@ -27,7 +27,7 @@ func (s Severity) rank() int {
 	return 0
 }
 
-// Rule is one check. Exactly one of its functions is set.
+// Rule is one check: of each container, of each task definition, or of both.
 type Rule struct {
 	ID        string
 	Severity  Severity

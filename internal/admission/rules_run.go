@@ -193,10 +193,19 @@ var readRules = []Rule{
 	{ID: "BH190", Severity: Info, Title: "intrinsic function that cannot be resolved",
 		Why:       "The value is known only when the template is deployed; what depends on it is not checked.",
 		Fix:       "Lint the deployed task definition too (aws ecs describe-task-definition).",
-		container: unresolvedValue},
+		container: unresolvedValue, task: unresolvedList},
 	{ID: ruleRepeated, Severity: Warning, Title: "key written twice",
 		Why: "Parsers keep one of the two, and not all keep the same one.",
 		Fix: "Remove one of them."},
+}
+
+// unresolvedList names a function that stands for all containers, or for what the task requires.
+func unresolvedList(r *report, t *task, _ []container) {
+	for _, f := range []string{"containerDefinitions", "requiresCompatibilities", "placementConstraints", "runtimePlatform"} {
+		if n := t.root.get(f); n.unresolved() {
+			r.at(n, nil, n.text+" stands for "+f)
+		}
+	}
 }
 
 // unresolvedValue names the functions that stand where a rule would have read.
