@@ -1,0 +1,44 @@
+package wire
+
+import "time"
+
+// bucket is one of ECS's token buckets, per account and Region.
+type bucket struct {
+	tokens float64
+	at     time.Time
+}
+
+// rates of the buckets by group: burst, and refill a second. Source: the ECS
+// developer guide, "Request throttling".
+var rates = map[string][2]float64{"modify": {100, 40}, "read": {100, 20}, "definition": {50, 20}, "service-modify": {50, 5}, "service-read": {100, 20}, "cluster": {50, 20}}
+
+var groups = map[string]string{
+	"ListClusters": "cluster", "DescribeClusters": "cluster", "DescribeTaskDefinition": "definition",
+	"ListContainerInstances": "read", "DescribeContainerInstances": "read", "ListTasks": "read", "DescribeTasks": "read",
+	"RunTask": "modify", "StartTask": "modify", "StopTask": "modify", "PutAttributes": "modify", "DeleteAttributes": "modify", "UpdateContainerInstancesState": "modify",
+	"UpdateService": "service-modify", "DescribeServices": "service-read",
+}
+
+// take takes a token for an operation, if there is one.
+func (s *Server) take(operation string) bool {
+	if s.Unmetered {
+		return true
+	}
+	now, group := s.fleet.Now(), groups[operation]
+	if s.Clock != nil {
+		now = s.Clock()
+	}
+	b, rate := s.buckets[group], rates[group]
+	if b == nil {
+		b = &bucket{tokens: rate[0], at: now}
+		s.buckets[group] = b
+	}
+	if d := now.Sub(b.at); d > 0 {
+		b.tokens, b.at = min(rate[0], b.tokens+d.Seconds()*rate[1]), now
+	}
+	if b.tokens < 1 {
+		return false
+	}
+	b.tokens--
+	return true
+}

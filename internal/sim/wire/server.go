@@ -1,0 +1,126 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bulkhead-ecs/bulkhead/internal/sim"
+)
+
+// maxBody bounds a request.
+const maxBody = 1 << 20
+
+// Trouble is what a fault hook asks for one call.
+type Trouble int
+
+// The troubles. A timeout breaks the connection off, before or after the effect.
+const (
+	None Trouble = iota
+	Throttle
+	TimeoutBefore
+	TimeoutAfter
+)
+
+// Server answers AWS calls for one fleet. Set the fields before the first call.
+type Server struct {
+	// Fault is asked before each call; nil troubles none.
+	Fault func(operation string) Trouble
+	// Unmetered turns the token buckets off.
+	Unmetered bool
+	// Clock fills the token buckets; nil is the fleet's own time.
+	Clock func() time.Time
+
+	mu      sync.Mutex
+	fleet   *sim.Fleet
+	buckets map[string]*bucket
+}
+
+// New makes the face of a fleet.
+func New(f *sim.Fleet) *Server { return &Server{fleet: f, buckets: map[string]*bucket{}} }
+
+// Do runs f on the fleet while no call is served.
+func (s *Server) Do(f func(*sim.Fleet)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s.fleet)
+}
+
+type object = map[string]any
+
+// operation answers one call, from its request body.
+type operation func(f *sim.Fleet, body []byte) (object, error)
+
+var operations = map[string]operation{
+	"ListClusters": answer(listClusters), "DescribeClusters": answer(describeClusters),
+	"ListContainerInstances": answer(listHosts), "DescribeContainerInstances": answer(describeHosts),
+	"UpdateContainerInstancesState": answer(updateState), "PutAttributes": answer(putAttributes), "DeleteAttributes": answer(deleteAttributes),
+	"ListTasks": answer(listTasks), "DescribeTasks": answer(describeTasks), "RunTask": answer(runTask), "StartTask": answer(startTask), "StopTask": answer(stopTask),
+	"DescribeTaskDefinition": answer(describeDefinition),
+	"UpdateService":          answer(updateService), "DescribeServices": answer(describeServices),
+}
+
+func answer[T any](f func(*sim.Fleet, T) (object, error)) operation {
+	return func(fl *sim.Fleet, body []byte) (object, error) {
+		var in T
+		if err := json.Unmarshal(body, &in); err != nil {
+			return nil, &sim.Error{Code: "SerializationException", Message: err.Error()}
+		}
+		return f(fl, in)
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		write(w, nil, &sim.Error{Code: "SerializationException", Message: "request too large"})
+		return
+	}
+	_, name, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	do, ok := operations[name]
+	if !ok {
+		write(w, nil, &sim.Error{Code: "UnknownOperationException", Message: "the simulator does not know " + name})
+		return
+	}
+	out, broken, err := s.call(name, do, body)
+	if broken {
+		panic(http.ErrAbortHandler) // as net/http asks, to break a connection off
+	}
+	write(w, out, err)
+}
+
+func (s *Server) call(name string, do operation, body []byte) (out object, broken bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	trouble := None
+	if s.Fault != nil {
+		trouble = s.Fault(name)
+	}
+	if trouble == TimeoutBefore {
+		return nil, true, nil
+	}
+	if trouble == Throttle || !s.take(name) {
+		return nil, false, &sim.Error{Code: "ThrottlingException", Message: "Rate exceeded"}
+	}
+	out, err = do(s.fleet, body)
+	return out, trouble == TimeoutAfter, err
+}
+
+func write(w http.ResponseWriter, out object, err error) {
+	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+	var refused *sim.Error
+	switch {
+	case errors.As(err, &refused):
+		w.WriteHeader(http.StatusBadRequest)
+		out = object{"__type": refused.Code, "message": refused.Message}
+	case err != nil:
+		w.WriteHeader(http.StatusInternalServerError)
+		out = object{"__type": "ServerException", "message": err.Error()}
+	}
+	_ = json.NewEncoder(w).Encode(out) // the caller went away: nothing to tell
+}
