@@ -55,7 +55,7 @@ func newWorld(t *testing.T, hosts, tasks int) *world {
 	return &world{f: f, server: s, api: api, def: d.ARN, client: &ecsapi.Client{API: api, Budget: ecsapi.NewBudget(1), Clock: f.Now}}
 }
 
-// holdings are shares as "host card task container MiB".
+// truth are what the fleet holds, as "host card task container MiB".
 func (w *world) truth() []string {
 	var out []string
 	for _, x := range w.f.Truth() {
@@ -70,6 +70,9 @@ func (w *world) ledger(t *testing.T, store ledger.Store) []string {
 	if err := fleet.EachHost(context.Background(), store, w.f.Cluster(), func(h ledger.Host) error {
 		for _, d := range h.View(w.f.Now()).Devices {
 			for _, s := range d.Shares {
+				if !s.State.Holds() {
+					continue // holds nothing any more
+				}
 				out = append(out, fmt.Sprintf("%s %s %s %s %d", h.ID.Instance, d.UUID, s.TaskARN, s.Container, s.Memory))
 			}
 		}
