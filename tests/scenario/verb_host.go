@@ -100,9 +100,10 @@ func (w *world) tell(source, kind string, s saying, detail map[string]any) error
 
 func (w *world) bring(msgs ...fleet.Message) error {
 	for i, r := range w.ingest().Batch(context.Background(), msgs) {
-		if r.Outcome == fleet.Failed {
+		switch r.Outcome {
+		case fleet.Failed:
 			w.failed = append(w.failed, msgs[i])
-		} else if r.Outcome == fleet.Applied || r.Outcome == fleet.Duplicate {
+		case fleet.Applied, fleet.Duplicate:
 			w.acked.take(w.said[r.ID])
 		}
 		if r.Outcome != fleet.Applied {

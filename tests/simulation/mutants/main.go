@@ -55,7 +55,7 @@ func kill(m mutant) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	planted := filepath.Join(dir, "planted.go")
 	if err := os.WriteFile(planted, bytes.Replace(src, []byte(m.old), []byte(m.new), 1), 0o600); err != nil {
 		return "", err
