@@ -32,7 +32,7 @@ func served(t *testing.T) (func(context.Context, request) (response, error), *me
 	if _, err := store.Commit(context.Background(), h); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Index(context.Background(), id, "i-0a", h.Cards()); err != nil {
+	if err := store.Index(context.Background(), h); err != nil {
 		t.Fatal(err)
 	}
 	return handler(&fleet.Reports{Records: store, Store: store, Policy: policy, Accounts: []string{"111122223333"}, Clock: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)}), store

@@ -29,7 +29,6 @@ const (
 	hostsEnd     = "host$" // behind every key with the prefix
 	clustersPK   = "clusters"
 	bookmarksPK  = "bookmarks"
-	lookupSK     = "host"
 	definitionSK = "definition"
 	healthSK     = "health"
 )
@@ -38,12 +37,15 @@ type key struct{ pk, sk string }
 
 func hostKey(id ledger.HostID) key      { return key{id.Cluster, hostPrefix + id.Instance} }
 func clusterKey(cluster string) key     { return key{clustersPK, cluster} }
-func ec2Key(ec2 string) key             { return key{"ec2#" + ec2, lookupSK} }
-func cardKey(u gpu.UUID) key            { return key{"card#" + string(u), lookupSK} }
+func ec2PK(ec2 string) string           { return "ec2#" + ec2 }
+func cardPK(u gpu.UUID) string          { return "card#" + string(u) }
 func definitionKey(arn string) key      { return key{"definition#" + arn, definitionSK} }
 func bookmarkKey(name string) key       { return key{bookmarksPK, name} }
 func healthKey(ec2 string) key          { return key{"health#" + ec2, healthSK} }
 func journalPK(id ledger.HostID) string { return "journal#" + id.Instance }
+
+// lookupKey is a registration's own entry under an id that it is known by.
+func lookupKey(pk string, id ledger.HostID) key { return key{pk, hostPrefix + id.Instance} }
 
 func journalKey(e ledger.Entry) key {
 	return key{journalPK(e.Host), fmt.Sprintf("%s#%019d", journalTime(e.At), e.Revision)}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -12,18 +15,13 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
 )
 
-// Index implements ledger.Store.
-func (s *Store) Index(ctx context.Context, id ledger.HostID, ec2 string, cards []gpu.UUID) error {
-	keys := make([]key, 0, len(cards)+1)
-	if ec2 != "" {
-		keys = append(keys, ec2Key(ec2))
-	}
-	for _, u := range cards {
-		keys = append(keys, cardKey(u))
-	}
-	for _, k := range keys {
+// Index implements ledger.Store. Each registration writes entries of its own, so
+// none needs a condition.
+func (s *Store) Index(ctx context.Context, h ledger.Host) error {
+	rank := h.Rank()
+	for _, k := range entries(h) {
 		item := k.item()
-		item["cluster"], item["instance"] = text(id.Cluster), text(id.Instance)
+		item["cluster"], item["instance"], item["rank"] = text(h.ID.Cluster), text(h.ID.Instance), text(rank)
 		if err := s.put(ctx, item, "index %s", k.pk); err != nil {
 			return err
 		}
@@ -31,19 +29,73 @@ func (s *Store) Index(ctx context.Context, id ledger.HostID, ec2 string, cards [
 	return nil
 }
 
+// entries are the keys of a host in the index.
+func entries(h ledger.Host) []key {
+	var keys []key
+	if ec2 := h.Fixed.EC2InstanceID; ec2 != "" {
+		keys = append(keys, lookupKey(ec2PK(ec2), h.ID))
+	}
+	for _, u := range h.Cards() {
+		keys = append(keys, lookupKey(cardPK(u), h.ID))
+	}
+	return keys
+}
+
+// HostsOfInstance implements ledger.Store.
+func (s *Store) HostsOfInstance(ctx context.Context, ec2 string) ([]ledger.HostID, error) {
+	return s.lookup(ctx, ec2PK(ec2))
+}
+
 // HostOfInstance implements ledger.Store.
 func (s *Store) HostOfInstance(ctx context.Context, ec2 string) (ledger.HostID, error) {
-	return s.lookup(ctx, ec2Key(ec2))
+	return s.first(ctx, ec2PK(ec2))
 }
 
 // HostOfCard implements ledger.Store.
 func (s *Store) HostOfCard(ctx context.Context, u gpu.UUID) (ledger.HostID, error) {
-	return s.lookup(ctx, cardKey(u))
+	return s.first(ctx, cardPK(u))
 }
 
-func (s *Store) lookup(ctx context.Context, k key) (ledger.HostID, error) {
-	item, err := s.get(ctx, k)
-	return ledger.HostID{Cluster: textOf(item["cluster"]), Instance: textOf(item["instance"])}, err
+func (s *Store) first(ctx context.Context, pk string) (ledger.HostID, error) {
+	ids, err := s.lookup(ctx, pk)
+	if err != nil {
+		return ledger.HostID{}, err
+	}
+	if len(ids) == 0 {
+		return ledger.HostID{}, fmt.Errorf("%s: %w", pk, ledger.ErrNotFound)
+	}
+	return ids[0], nil
+}
+
+// lookup reads the registrations that are known by an id, the first by rank
+// first. It is a strong read: who writes an entry and then looks for a notice, and
+// who writes a notice and then looks for an entry, must not miss each other.
+func (s *Store) lookup(ctx context.Context, pk string) ([]ledger.HostID, error) {
+	type entry struct {
+		id   ledger.HostID
+		rank string
+	}
+	var found []entry
+	in := s.span(pk, hostPrefix, hostsEnd)
+	in.ConsistentRead = aws.Bool(true)
+	for {
+		out, err := s.api.Query(ctx, in)
+		if err != nil {
+			return nil, wrap(err, "look up %s", pk)
+		}
+		for _, item := range out.Items {
+			found = append(found, entry{ledger.HostID{Cluster: textOf(item["cluster"]), Instance: textOf(item["instance"])}, textOf(item["rank"])})
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			break
+		}
+	}
+	slices.SortFunc(found, func(a, b entry) int { return strings.Compare(b.rank, a.rank) })
+	ids := make([]ledger.HostID, 0, len(found))
+	for _, e := range found {
+		ids = append(ids, e.id)
+	}
+	return ids, nil
 }
 
 // Definition implements ledger.Store.

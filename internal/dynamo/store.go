@@ -101,8 +101,16 @@ func (s *Store) Remove(ctx context.Context, h ledger.Host) error {
 	}
 	in := &dynamodb.DeleteItemInput{TableName: &s.table, Key: hostKey(h.ID).item()}
 	condition(h.Revision, &in.ConditionExpression, &in.ExpressionAttributeNames, &in.ExpressionAttributeValues)
-	_, err := s.api.DeleteItem(ctx, in)
-	return wrap(err, "remove host %s", h.ID.Instance)
+	if _, err := s.api.DeleteItem(ctx, in); err != nil {
+		return wrap(err, "remove host %s", h.ID.Instance)
+	}
+	// Behind the host: an entry that is left by a crash here points to nothing.
+	for _, k := range entries(h) {
+		if _, err := s.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.table, Key: k.item()}); err != nil {
+			return wrap(err, "drop %s from the index", k.pk)
+		}
+	}
+	return nil
 }
 
 // condition is the fence: the stored revision is the one that was read.

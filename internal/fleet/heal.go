@@ -58,28 +58,21 @@ func (s *Sweep) tryHeal(ctx context.Context, id ledger.HostID, t *truth) (r heal
 	now := s.Clock()
 	before := h
 	h, sum := s.observe(h, id, t, &r, now)
-	if sum.Identity { // before the orphan is looked for: see Ingest.rehome
-		if r.err = s.Store.Index(ctx, id, h.Fixed.EC2InstanceID, h.Cards()); r.err != nil {
-			return r
-		}
-	}
-	if h.Fixed.EC2InstanceID != before.Fixed.EC2InstanceID {
-		if h, r.err = adopt(ctx, s.Store, h); r.err != nil {
-			return r
-		}
+	if h, r.err = find(ctx, s.Store, before, h); r.err != nil {
+		return r
 	}
 	reservations := len(h.Reservations)
 	h, pruned := ledger.Prune(h, s.Policy, now)
 	r.expired = reservations - len(h.Reservations)
 	r.late = sum.Weight >= ledger.WeightMinor
 	switch {
-	case h.Gone() && len(h.Tasks) == 0 && h.Revision > 0:
+	case h.Gone() && len(h.Tasks) == 0 && h.Revision > 0 && !t.saved:
 		r.removed, r.err = true, s.Store.Remove(ctx, h)
 		return r
-	case h.Revision == 0 && h.Gone(), !r.late && (!pruned || r.expired == 0):
+	case h.Revision == 0 && h.Gone() && !t.saved, !r.late && (!pruned || r.expired == 0):
 		return r // nothing that anyone sees; versions go with the next write
 	}
-	_, r.err = s.Store.Commit(ctx, h)
+	r.err = commitFitting(ctx, s.Store, h, s.Log)
 	r.written = r.err == nil
 	return r
 }
@@ -89,24 +82,23 @@ func (s *Sweep) observe(h ledger.Host, id ledger.HostID, t *truth, r *healed, no
 	var sum ledger.Outcome
 	note := func(o ledger.Outcome) {
 		sum.Weight = max(sum.Weight, o.Weight)
-		sum.Identity = sum.Identity || o.Identity
 	}
 	var o ledger.Outcome
-	if seen, ok := t.hosts[id]; ok {
+	for _, seen := range t.hosts[id] {
 		h, o = ledger.ObserveHost(h, seen.Seen)
 		note(o)
 		h, o = ledger.ObserveHealth(h, seen.Health)
 		note(o)
-	} else if t.gone[id.Instance] && !h.Gone() {
+	}
+	if len(t.hosts[id]) == 0 && t.gone[id.Instance] && !h.Gone() {
 		ended := h.Registration
 		ended.Version, ended.Status, ended.AgentConnected = ended.Version+1, "INACTIVE", false
 		h, o = ledger.ObserveHost(h, ledger.HostSeen{Registration: ended})
 		note(o)
 		r.lost = true
 	}
-	for _, arn := range t.byHost[id] {
-		x := t.tasks[arn]
-		task := sizeSeen(x, t.defs[x.Task.Definition], s.Tiers)
+	for _, arn := range t.tasksOf(id) {
+		task := t.newest(id, arn, s.Tiers)
 		_, had := h.Task(arn)
 		if !had && (len(task.Shares) == 0 || task.Phase == ledger.PhaseStopped) {
 			continue // wants no GPU, or ended before the ledger heard of it
@@ -147,8 +139,9 @@ type Told struct {
 // Merge heals the hosts that told names with what it says of them.
 func (s *Sweep) Merge(ctx context.Context, told Told) error {
 	t := newTruth()
+	t.saved = true
 	for _, h := range told.Hosts {
-		t.hosts[h.ID] = h
+		t.addHost(h)
 	}
 	for _, x := range told.Tasks {
 		t.addTask(x)

@@ -53,9 +53,9 @@ func (in *Ingest) Batch(ctx context.Context, msgs []Message) []Reply {
 	for i, m := range msgs {
 		replies[i] = Reply{ID: m.ID, Outcome: Applied}
 		for _, cmd := range in.translate(ctx, m, &replies[i]) {
-			id, ok := in.locate(ctx, cmd, &replies[i])
-			if !ok {
-				continue
+			id := cmd.Host
+			if cmd.EC2 != "" {
+				id = orphanID(cmd.EC2)
 			}
 			if _, seen := hosts[id]; !seen {
 				order = append(order, id)
@@ -68,7 +68,7 @@ func (in *Ingest) Batch(ctx context.Context, msgs []Message) []Reply {
 	each(ctx, len(order), in.Parallel, func(ctx context.Context, n int) { results[n] = in.host(ctx, order[n], hosts[order[n]]) })
 	for n, id := range order {
 		if results[n].err == nil && IsOrphanage(id.Cluster) {
-			results[n] = in.rehome(ctx, id, hosts[id], results[n])
+			results[n].err = in.deliver(ctx, id.Instance, hosts[id])
 		}
 		settle(replies, hosts[id], results[n])
 	}
@@ -96,22 +96,6 @@ func (in *Ingest) translate(ctx context.Context, m Message, r *Reply) []ingest.C
 		in.Log.WarnContext(ctx, "event rejected", "event_id", m.ID, "reason", tr.Token, "text", tr.Text)
 	}
 	return tr.Commands
-}
-
-// locate finds the host of a command that names only an EC2 instance. One that no
-// host is known for waits as an orphan: its host may be told of later.
-func (in *Ingest) locate(ctx context.Context, cmd ingest.Command, r *Reply) (ledger.HostID, bool) {
-	if cmd.EC2 == "" {
-		return cmd.Host, true
-	}
-	id, err := in.Store.HostOfInstance(ctx, cmd.EC2)
-	switch {
-	case errors.Is(err, ledger.ErrNotFound):
-		return orphanID(cmd.EC2), true
-	case err != nil:
-		r.Outcome, r.Err, r.Text = Failed, err, "look up "+cmd.EC2
-	}
-	return id, err == nil
 }
 
 // size brings the definitions that the batch needs, each once, and sizes the
@@ -185,7 +169,7 @@ func (in *Ingest) try(ctx context.Context, id ledger.HostID, ws []work) ([]workR
 		return nil, err
 	}
 	now := in.Clock()
-	known := h.Fixed.EC2InstanceID
+	before := h
 	var sum ledger.Outcome
 	results := make([]workResult, len(ws))
 	for i, w := range ws {
@@ -194,41 +178,35 @@ func (in *Ingest) try(ctx context.Context, id ledger.HostID, ws []work) ([]workR
 			return nil, err
 		}
 		sum.Weight = max(sum.Weight, out.Weight)
-		sum.Identity = sum.Identity || out.Identity
 	}
-	if sum.Identity {
-		// The index goes first: one that points to nothing heals by itself, a host
-		// that cannot be found does not.
-		if err := in.Store.Index(ctx, h.ID, h.Fixed.EC2InstanceID, h.Cards()); err != nil {
-			return nil, err
-		}
-	}
-	if h.Fixed.EC2InstanceID != known {
-		if h, err = adopt(ctx, in.Store, h); err != nil {
-			return nil, err
-		}
+	if h, err = find(ctx, in.Store, before, h); err != nil {
+		return nil, err
 	}
 	return results, in.commit(ctx, h, sum, now)
 }
 
-// rehome looks again for the host of notices that were just kept as an orphan's.
-// The host's writer puts its index before it looks for an orphan, and this one
-// writes the orphan before it looks for the index: one of the two sees the other.
-func (in *Ingest) rehome(ctx context.Context, orphan ledger.HostID, ws []work, res hostResult) hostResult {
-	id, err := in.Store.HostOfInstance(ctx, orphan.Instance)
-	switch {
-	case errors.Is(err, ledger.ErrNotFound):
-		return res
-	case err != nil:
-		return hostResult{err: err}
+// deliver brings notices about an EC2 instance, which its orphan keeps by now, to
+// every registration of that instance. A host's writer puts its index entry before
+// it looks for an orphan, and this one writes the orphan before it looks for the
+// entries: one of the two sees the other.
+func (in *Ingest) deliver(ctx context.Context, ec2 string, ws []work) error {
+	ids, err := in.Store.HostsOfInstance(ctx, ec2)
+	if err != nil {
+		return err
 	}
-	return in.host(ctx, id, ws)
+	var errs []error
+	for _, id := range ids {
+		errs = append(errs, in.host(ctx, id, ws).err)
+	}
+	return errors.Join(errs...)
 }
 
 // apply merges one command into the host.
 func (in *Ingest) apply(ctx context.Context, h ledger.Host, w work, now time.Time) (ledger.Host, ledger.Outcome, workResult, error) {
 	var out ledger.Outcome
 	switch c := w.cmd; {
+	case c.EC2 != "" && !isAbout(h, c.EC2):
+		return h, out, workResult{outcome: Stale, token: "OtherInstance", text: "the host is on another instance"}, nil
 	case c.Task != nil:
 		return in.applyTask(ctx, h, w, now)
 	case c.Seen != nil:
@@ -290,8 +268,7 @@ func (in *Ingest) commit(ctx context.Context, h ledger.Host, sum ledger.Outcome,
 		return nil
 	}
 	h, _ = ledger.Prune(h, in.Policy, now)
-	_, err := in.Store.Commit(ctx, h)
-	return err
+	return commitFitting(ctx, in.Store, h, in.Log)
 }
 
 // settle writes a host's results into the replies of its messages.

@@ -3,28 +3,34 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bulkhead-ecs/bulkhead/internal/ingest"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
 )
 
-// truth is what ECS told in one sweep.
+// truth is what ECS told in one sweep. The same host or task may be told of more
+// than once, at versions in any order: all sayings are kept, and joined.
 type truth struct {
-	hosts map[ledger.HostID]SeenHost
-	tasks map[string]SeenTask // by ARN
-	// byHost are the ARNs of tasks, by host.
-	byHost map[ledger.HostID][]string
+	hosts map[ledger.HostID][]SeenHost
+	tasks map[string]bool // ARNs that were told of
+	// byHost are the sayings about tasks, by host and ARN.
+	byHost map[ledger.HostID]map[string][]SeenTask
+	// saved: it is told from saved answers, so what is absent means nothing, and what
+	// has ended stays to be seen.
+	saved bool
 	// gone are tasks and hosts that ECS was asked for by name and does not know.
 	gone map[string]bool
 	defs map[string]*ledger.Definition
 }
 
 func newTruth() *truth {
-	return &truth{hosts: map[ledger.HostID]SeenHost{}, tasks: map[string]SeenTask{}, byHost: map[ledger.HostID][]string{},
+	return &truth{hosts: map[ledger.HostID][]SeenHost{}, tasks: map[string]bool{}, byHost: map[ledger.HostID]map[string][]SeenTask{},
 		gone: map[string]bool{}, defs: map[string]*ledger.Definition{}}
 }
 
@@ -43,11 +49,29 @@ func (t *truth) allHosts() []ledger.HostID {
 	return ids
 }
 
+func (t *truth) addHost(h SeenHost) { t.hosts[h.ID] = append(t.hosts[h.ID], h) }
+
 func (t *truth) addTask(x SeenTask) {
-	if _, seen := t.tasks[x.Task.ARN]; !seen {
-		t.byHost[x.Host] = append(t.byHost[x.Host], x.Task.ARN)
+	t.tasks[x.Task.ARN] = true
+	if t.byHost[x.Host] == nil {
+		t.byHost[x.Host] = map[string][]SeenTask{}
 	}
-	t.tasks[x.Task.ARN] = x
+	t.byHost[x.Host][x.Task.ARN] = append(t.byHost[x.Host][x.Task.ARN], x)
+}
+
+// tasksOf are the ARNs of the tasks that were told of on a host, in order.
+func (t *truth) tasksOf(id ledger.HostID) []string {
+	return slices.Sorted(maps.Keys(t.byHost[id]))
+}
+
+// newest is a task as all that was said of it on a host tells together.
+func (t *truth) newest(id ledger.HostID, arn string, tiers ingest.Tiers) ledger.Task {
+	said := t.byHost[id][arn]
+	task := sizeSeen(said[0], t.defs[said[0].Task.Definition], tiers)
+	for _, x := range said[1:] {
+		task = ledger.Newer(task, sizeSeen(x, t.defs[x.Task.Definition], tiers))
+	}
+	return task
 }
 
 // hostIDs are all hosts that either side knows, in order.
@@ -77,7 +101,7 @@ func (s *Sweep) collect(ctx context.Context, cluster string) (*truth, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, h := range found {
-			t.hosts[h.ID] = h
+			t.addHost(h)
 		}
 		return err
 	}
@@ -100,9 +124,6 @@ func (s *Sweep) collect(ctx context.Context, cluster string) (*truth, error) {
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
-	}
-	for _, arns := range t.byHost {
-		slices.Sort(arns)
 	}
 	return t, s.define(ctx, t)
 }
@@ -136,10 +157,22 @@ func listed(ctx context.Context, list func(next string) ([]string, string, error
 	}
 }
 
+// definitions are the task definitions of all that was told.
+func (t *truth) definitions() map[string]bool {
+	arns := map[string]bool{}
+	for _, tasks := range t.byHost {
+		for _, said := range tasks {
+			for _, x := range said {
+				arns[x.Task.Definition] = true
+			}
+		}
+	}
+	return arns
+}
+
 // define brings the definitions of all tasks, each once.
 func (s *Sweep) define(ctx context.Context, t *truth) error {
-	for _, x := range t.tasks {
-		arn := x.Task.Definition
+	for arn := range t.definitions() {
 		if _, asked := t.defs[arn]; asked || arn == "" || s.Definitions == nil {
 			continue
 		}
@@ -168,7 +201,7 @@ func (s *Sweep) verifyMissing(ctx context.Context, cluster string, known map[led
 			return err
 		}
 		for _, h := range found {
-			t.hosts[h.ID] = h
+			t.addHost(h)
 		}
 		for _, arn := range missing {
 			t.gone[arn] = true
@@ -193,11 +226,11 @@ func (s *Sweep) verifyMissing(ctx context.Context, cluster string, known map[led
 // show, without those too young to be missed.
 func unlisted(known map[ledger.HostID]ledger.Host, t *truth, young time.Time) (hosts, tasks []string) {
 	for id, h := range known {
-		if _, seen := t.hosts[id]; !seen && !h.Gone() && !h.Fixed.RegisteredAt.After(young) {
+		if len(t.hosts[id]) == 0 && !h.Gone() && !h.Fixed.RegisteredAt.After(young) {
 			hosts = append(hosts, id.Instance)
 		}
 		for _, task := range h.Tasks {
-			if _, seen := t.tasks[task.ARN]; !seen && task.Phase != ledger.PhaseStopped && !task.Heard.After(young) {
+			if !t.tasks[task.ARN] && task.Phase != ledger.PhaseStopped && !task.Heard.After(young) {
 				tasks = append(tasks, task.ARN)
 			}
 		}

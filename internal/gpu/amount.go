@@ -22,6 +22,10 @@ type Percent int32
 // it use the whole card.
 const FullCompute Percent = 100
 
+// DeclaredZero is a ceiling that was declared as 0, which is out of range. It is
+// not the zero Percent: that one says that no ceiling was declared.
+const DeclaredZero Percent = math.MinInt32
+
 // Add returns m+n, saturated.
 func (m MiB) Add(n MiB) MiB {
 	s := m + n
@@ -68,13 +72,19 @@ func (p Percent) Add(q Percent) Percent {
 	return Percent(s)
 }
 
-// OrFull is the ceiling that counts: an unset one (zero) weighs as a whole card.
+// OrFull is the ceiling that counts: an unset one (zero), and one at or below
+// zero, which bounds nothing, weigh as a whole card.
 func (p Percent) OrFull() Percent {
-	if p == 0 {
+	if p <= 0 {
 		return FullCompute
 	}
 	return p
 }
 
 // String writes the percent as people read it: "40%".
-func (p Percent) String() string { return fmt.Sprintf("%d%%", int32(p)) }
+func (p Percent) String() string {
+	if p == DeclaredZero {
+		return "0%"
+	}
+	return fmt.Sprintf("%d%%", int32(p))
+}

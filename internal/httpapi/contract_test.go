@@ -49,7 +49,7 @@ func fixedFleet(t *testing.T) *API {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := store.Index(ctx, h.ID, h.Fixed.EC2InstanceID, h.Cards()); err != nil {
+		if err := store.Index(ctx, h); err != nil {
 			t.Fatal(err)
 		}
 		if err := store.Record(ctx, []ledger.Entry{{Host: h.ID, At: now.Add(-time.Hour), Revision: h.Revision, Image: h}}); err != nil {

@@ -86,7 +86,9 @@ func needOf(c ContainerShape) (ledger.ContainerNeed, bool) {
 		case r.SharingStrategy != nil && r.SharingStrategy.NvidiaMps != nil:
 			need.Need, need.Memory = ledger.NeedShare, gpu.MiB(r.SharingStrategy.NvidiaMps.Memory)
 			if p := r.SharingStrategy.NvidiaMps.MaxComputePercent; p != nil {
-				need.Compute = gpu.Percent(*p)
+				if need.Compute = gpu.Percent(*p); *p == 0 {
+					need.Compute = gpu.DeclaredZero
+				}
 			}
 		case strings.EqualFold(r.Value, "ALL"):
 			need.Need = ledger.NeedAll

@@ -114,7 +114,7 @@ func (c *checker) task(t Task) {
 		return
 	}
 	if c.view.Host.Gone() && len(t.Shares) > 0 {
-		c.add(TaskLost, Warning, t.ARN, "its host ended (%s %s) and no event said that the task stopped", c.view.Host.Registration.Status, c.view.Host.EC2.State)
+		c.add(TaskLost, Warning, t.ARN, "its host ended (%s) and no event said that the task stopped", ending(c.view.Host))
 	}
 	c.stopping(t)
 	cards := map[gpu.UUID]bool{}
@@ -129,6 +129,14 @@ func (c *checker) task(t Task) {
 	if len(cards) > 1 {
 		c.add(SplitTask, Error, t.ARN, "the shares of one task stand on %d cards", len(cards))
 	}
+}
+
+// ending says how a host ended, in ECS's word or EC2's.
+func ending(h Host) string {
+	if h.EC2.State == "terminated" {
+		return "the instance is terminated"
+	}
+	return "the registration is " + h.Registration.Status
 }
 
 // stopping names a task that takes longer to stop than its containers may: it

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-ecs/bulkhead/internal/dynamo/codec"
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger/ledgertest"
@@ -135,9 +138,10 @@ func TestAReregisteredInstanceWithNewCardsKeepsNoOldState(t *testing.T) {
 	h := ledgertest.Full(1, 1, 0)
 	h, _ = ledger.ObserveTask(h, task("old", "standard", share(8000)))
 	fresh := ledger.HostSeen{Registration: ledger.Registration{Version: 9000, Status: "ACTIVE"}, GPUs: []gpu.UUID{ledgertest.Card(500)}}
-	h, out := ledger.ObserveHost(h, fresh)
-	if !out.Identity {
-		t.Error("its cards changed and nobody is told")
+	before := h
+	h, _ = ledger.ObserveHost(h, fresh)
+	if ledger.SameLookup(before, h) {
+		t.Error("its cards changed and the index is not told")
 	}
 	for _, d := range h.View(now).Devices {
 		if d.Held != 0 {
@@ -156,5 +160,59 @@ func TestAShareBelowZeroFreesNothing(t *testing.T) {
 	}
 	if d := h.View(now).Devices[0]; d.Held != 2000 {
 		t.Errorf("held %v, want 2000 MiB", d.Held)
+	}
+}
+
+func TestACardOnceNamedStaysWhateverASparseSayingLeavesOut(t *testing.T) {
+	named := ledger.Task{ARN: "arn:task/1", Version: 2, LastStatus: "RUNNING", Shares: []ledger.TaskShare{share(4000)}}
+	named.Shares[0].GPUs = []gpu.UUID{ledgertest.Card(1)}
+	sparse := ledger.Task{ARN: "arn:task/1", Version: 3, LastStatus: "RUNNING"}
+	stopped := ledger.Task{ARN: "arn:task/1", Version: 4, Phase: ledger.PhaseStopped, LastStatus: "STOPPED", StoppedAt: now}
+	moved := ledger.Task{ARN: "arn:task/1", Version: 1, LastStatus: "RUNNING", Shares: []ledger.TaskShare{share(9)}}
+	moved.Shares[0].GPUs = []gpu.UUID{ledgertest.Card(2)}
+	for _, order := range [][]ledger.Task{{named, sparse, moved}, {sparse, moved, named}, {moved, sparse, named}, {sparse, named, moved}} {
+		h := ledgertest.Full(1, 1, 0)
+		for _, x := range order {
+			h, _ = ledger.ObserveTask(h, x)
+		}
+		if got, _ := h.Task("arn:task/1"); got.Version != 3 || len(got.Shares) != 1 || got.Shares[0].Memory != 4000 || !slices.Equal(got.Shares[0].GPUs, []gpu.UUID{ledgertest.Card(1)}) {
+			t.Errorf("%+v", got)
+		}
+		again, _, err := codec.Decode(codec.Encode(h))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, _ := again.Task("arn:task/1")
+		want, _ := h.Task("arn:task/1")
+		if d := cmp.Diff(want, kept); d != "" {
+			t.Errorf("stored and read: %s", d)
+		}
+		if h, _ = ledger.ObserveTask(h, stopped); h.View(now).Devices[0].Held != 0 || len(h.View(now).Devices[0].Shares) != 1 {
+			t.Errorf("when it stopped: %+v", h.View(now).Devices[0])
+		}
+	}
+}
+
+func TestACeilingThatIsNoneWeighsAsTheWholeCard(t *testing.T) {
+	for declared, finding := range map[gpu.Percent]bool{0: false, gpu.DeclaredZero: true, -100: true, 40: false} {
+		h := ledgertest.Full(1, 1, 0)
+		s := share(1000)
+		s.Compute = declared
+		h, _ = ledger.ObserveTask(h, task("a", "standard", s))
+		v := h.View(now)
+		want := gpu.Percent(100)
+		if declared == 40 {
+			want = 40
+		}
+		if v.Devices[0].Compute != want {
+			t.Errorf("declared %v: the card promises %v", declared, v.Devices[0].Compute)
+		}
+		found := false
+		for _, f := range ledger.Check(v, ledger.DefaultPolicy(), now) {
+			found = found || f.Kind == ledger.ComputeOutOfRange
+		}
+		if found != finding {
+			t.Errorf("declared %v: a finding %v", declared, found)
+		}
 	}
 }

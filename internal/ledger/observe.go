@@ -38,15 +38,12 @@ const (
 type Outcome struct {
 	Result Result
 	Weight Weight
-	// Identity is true when the ids by which a host is looked up changed: its EC2
-	// instance or its cards.
-	Identity bool
 }
 
 // ObserveTask merges what was said of a task. Its shares' memory may be unknown;
 // its cards may be unknown. Facts that break a law are recorded all the same.
 func ObserveTask(h Host, t Task) (Host, Outcome) {
-	t.Revived = 0 // a conclusion of ours, never said by anyone
+	t.Revived, t.Kept = 0, nil // conclusions of ours, never said by anyone
 	t.Heard = laterOf(t.Heard, t.At)
 	if t.Version != 0 {
 		t.At = time.Time{} // see Task.At: with a version, time must not decide
@@ -74,13 +71,23 @@ func joinTask(old, t Task) (Task, Outcome) {
 	revived := max(old.Revived, revivedBy(old, t), revivedBy(t, old))
 	heard := laterOf(old.Heard, t.Heard)
 	out, next := Outcome{}, t
-	switch c := t.compare(old); {
+	c := t.compare(old)
+	if c <= 0 {
+		next = old
+	}
+	next = keepCards(next, old, t)
+	switch {
 	case c > 0:
-		out = Outcome{Result: Applied, Weight: taskWeight(old, t)}
+		out = Outcome{Result: Applied, Weight: max(WeightTrivial, taskWeight(old, next))}
+	case !sameHolding(old.Shares, next.Shares):
+		out = Outcome{Result: Applied, Weight: WeightMajor} // late, and the first to name the card
 	case c == 0:
-		out.Result, next = Duplicate, old
+		out.Result = Duplicate
 	default:
-		out.Result, next = Stale, old
+		out.Result = Stale
+	}
+	if kept := next.Kept; kept != nil && (old.Kept == nil || kept.Naming.compare(old.Kept.Naming) != 0) {
+		out.Weight = max(out.Weight, WeightTrivial)
 	}
 	if !heard.Equal(old.Heard) {
 		out.Weight = max(out.Weight, WeightTrivial)

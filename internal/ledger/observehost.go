@@ -48,9 +48,8 @@ func ObserveHost(h Host, s HostSeen) (Host, Outcome) {
 func hostOutcome(before, after Host, newer int) Outcome {
 	a, b := before.Registration, after.Registration
 	switch {
-	case before.Fixed.EC2InstanceID != after.Fixed.EC2InstanceID || !sameCards(before.Devices, after.Devices):
-		return Outcome{Result: Applied, Weight: WeightMajor, Identity: true}
-	case a.Status != b.Status, a.SharingCapable != b.SharingCapable, before.Fixed != after.Fixed,
+	case before.Fixed.EC2InstanceID != after.Fixed.EC2InstanceID, !sameCards(before.Devices, after.Devices),
+		a.Status != b.Status, a.SharingCapable != b.SharingCapable, before.Fixed != after.Fixed,
 		!sameCapacity(before, after):
 		return Outcome{Result: Applied, Weight: WeightMajor}
 	case a.AgentConnected != b.AgentConnected, a.AgentVersion != b.AgentVersion:

@@ -217,6 +217,31 @@ func Prune(h Host, p Policy, now time.Time) (Host, bool) {
 	return h, before != len(h.Tasks)+len(h.Reservations)+len(h.Devices)
 }
 
+// DropOldest drops the older half of the tombstones, for a host that has grown too
+// large to be kept. It returns how many went.
+func DropOldest(h Host) (Host, int) {
+	var ends []time.Time
+	for _, t := range h.Tasks {
+		if t.Phase == PhaseStopped {
+			ends = append(ends, laterOf(t.endedAt(), t.Heard))
+		}
+	}
+	if len(ends) == 0 {
+		return h, 0
+	}
+	slices.SortFunc(ends, time.Time.Compare)
+	left := (len(ends) + 1) / 2
+	cut, before := ends[left-1], len(h.Tasks)
+	h.Tasks = kept(h.Tasks, func(t Task) bool {
+		if t.Phase != PhaseStopped || left == 0 || laterOf(t.endedAt(), t.Heard).After(cut) {
+			return true
+		}
+		left--
+		return false
+	})
+	return h, before - len(h.Tasks)
+}
+
 func (t Task) endedAt() time.Time {
 	switch {
 	case !t.StoppedAt.IsZero():

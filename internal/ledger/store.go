@@ -41,10 +41,16 @@ type Store interface {
 	// Clusters lists the clusters that have, or had, a host.
 	Clusters(ctx context.Context) ([]string, error)
 
-	// Index remembers by which ids a host is found. It is called before the commit
-	// that makes them true: an index that points to nothing is harmless.
-	Index(ctx context.Context, id HostID, ec2 string, cards []gpu.UUID) error
-	// HostOfInstance and HostOfCard find the newest host of an id. ErrNotFound.
+	// Index remembers by which ids a host is found: its EC2 instance and its cards.
+	// It is called before the commit that makes them true: an index that points to
+	// nothing is harmless. Every registration keeps entries of its own, so that no
+	// late word of an ended one hides a living one. Remove drops the host's entries.
+	Index(ctx context.Context, h Host) error
+	// HostsOfInstance are the registrations of an instance, the first by Rank first;
+	// none is no error.
+	HostsOfInstance(ctx context.Context, ec2 string) ([]HostID, error)
+	// HostOfInstance and HostOfCard find the host of an id that is first by Rank.
+	// ErrNotFound.
 	HostOfInstance(ctx context.Context, ec2 string) (HostID, error)
 	HostOfCard(ctx context.Context, card gpu.UUID) (HostID, error)
 

@@ -43,6 +43,8 @@ type Task struct {
 	StopCode    string
 	StopReason  string // bounded
 	Shares      []TaskShare
+	// Kept is set while Shares stand on cards that an earlier saying named.
+	Kept *Kept
 	// Revived is the highest version of a non-stopped event seen for a task that
 	// is stopped; greater than Version means that ECS contradicted itself.
 	Revived int64
@@ -94,7 +96,7 @@ func (a Task) compare(b Task) int {
 	}
 	return cmp.Or(
 		cmp.Compare(a.Phase, b.Phase),
-		compareShares(a.Shares, b.Shares),
+		compareShares(a.own(), b.own()),
 		cmp.Compare(a.LastStatus, b.LastStatus),
 		cmp.Compare(a.Definition, b.Definition),
 		cmp.Compare(a.Group, b.Group),
@@ -150,6 +152,12 @@ func ms(t time.Time) time.Time {
 		return time.Time{}
 	}
 	return t.UTC().Truncate(time.Millisecond)
+}
+
+// Newer merges two sayings about one task: any order gives the same.
+func Newer(a, b Task) Task {
+	t, _ := joinTask(a, b)
+	return t
 }
 
 func (t Task) toMillis() Task {

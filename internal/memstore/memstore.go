@@ -24,8 +24,8 @@ type Store struct {
 	mu        sync.Mutex
 	hosts     map[string]map[string]ledger.Host // cluster → instance → host
 	order     map[string][]string               // cluster → instances, sorted
-	instances map[string]ledger.HostID
-	cards     map[gpu.UUID]ledger.HostID
+	instances map[string]ranks
+	cards     map[gpu.UUID]ranks
 	defs      map[string]ledger.Definition
 	journal   map[ledger.HostID][]ledger.Entry
 	bookmarks map[string]string
@@ -36,8 +36,8 @@ type Store struct {
 
 // New makes an empty store.
 func New() *Store {
-	return &Store{hosts: map[string]map[string]ledger.Host{}, order: map[string][]string{}, instances: map[string]ledger.HostID{},
-		cards: map[gpu.UUID]ledger.HostID{}, defs: map[string]ledger.Definition{}, journal: map[ledger.HostID][]ledger.Entry{},
+	return &Store{hosts: map[string]map[string]ledger.Host{}, order: map[string][]string{}, instances: map[string]ranks{},
+		cards: map[gpu.UUID]ranks{}, defs: map[string]ledger.Definition{}, journal: map[ledger.HostID][]ledger.Entry{},
 		bookmarks: map[string]string{}, health: map[string]vitals.Record{}, PageSize: 250}
 }
 
@@ -86,6 +86,10 @@ func (s *Store) Remove(_ context.Context, h ledger.Host) error {
 	list := s.order[h.ID.Cluster]
 	if i, ok := slices.BinarySearch(list, h.ID.Instance); ok {
 		s.order[h.ID.Cluster] = slices.Delete(list, i, i+1)
+	}
+	delete(s.instances[h.Fixed.EC2InstanceID], h.ID)
+	for _, u := range h.Cards() {
+		delete(s.cards[u], h.ID)
 	}
 	return nil
 }
@@ -145,41 +149,6 @@ func (s *Store) Clusters(context.Context) ([]string, error) {
 	}
 	slices.Sort(out)
 	return out, nil
-}
-
-// Index implements ledger.Store.
-func (s *Store) Index(_ context.Context, id ledger.HostID, ec2 string, cards []gpu.UUID) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if ec2 != "" {
-		s.instances[ec2] = id
-	}
-	for _, u := range cards {
-		s.cards[u] = id
-	}
-	return nil
-}
-
-// HostOfInstance implements ledger.Store.
-func (s *Store) HostOfInstance(_ context.Context, ec2 string) (ledger.HostID, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	id, ok := s.instances[ec2]
-	if !ok {
-		return id, ledger.ErrNotFound
-	}
-	return id, nil
-}
-
-// HostOfCard implements ledger.Store.
-func (s *Store) HostOfCard(_ context.Context, u gpu.UUID) (ledger.HostID, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	id, ok := s.cards[u]
-	if !ok {
-		return id, ledger.ErrNotFound
-	}
-	return id, nil
 }
 
 // Definition implements ledger.Store.

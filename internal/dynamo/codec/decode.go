@@ -189,8 +189,35 @@ func (d *decoder) restOfTask(n protowire.Number, v value, t *ledger.Task) error 
 		return err
 	case 19:
 		t.Revived = v.int()
+	case 21:
+		k, err := d.kept(v.bytes)
+		t.Kept = &k
+		return err
 	}
 	return nil
+}
+
+func (d *decoder) kept(b []byte) (k ledger.Kept, err error) {
+	err = fields(b, func(n protowire.Number, v value) error {
+		switch n {
+		case 1, 5:
+			s, err := d.share(v.bytes)
+			if n == 1 {
+				k.Own = append(k.Own, s)
+			} else {
+				k.Naming.Shares = append(k.Naming.Shares, s)
+			}
+			return err
+		case 2:
+			k.Naming.Phase = ledger.Phase(v.int())
+		case 3:
+			k.Naming.Version = v.int()
+		case 4:
+			k.Naming.At = v.time()
+		}
+		return nil
+	})
+	return k, err
 }
 
 func (d *decoder) share(b []byte) (s ledger.TaskShare, err error) {

@@ -135,6 +135,21 @@ func (e *encoder) task(t ledger.Task) {
 		e.element(18, func() { e.share(s) })
 	}
 	e.int(19, t.Revived)
+	if k := t.Kept; k != nil {
+		e.element(21, func() { e.kept(*k) })
+	}
+}
+
+func (e *encoder) kept(k ledger.Kept) {
+	for _, s := range k.Own {
+		e.element(1, func() { e.share(s) })
+	}
+	e.int(2, int64(k.Naming.Phase))
+	e.int(3, k.Naming.Version)
+	e.time(4, k.Naming.At)
+	for _, s := range k.Naming.Shares {
+		e.element(5, func() { e.share(s) })
+	}
 }
 
 func (e *encoder) share(s ledger.TaskShare) {

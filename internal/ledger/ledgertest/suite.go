@@ -249,24 +249,58 @@ func clusters(t *testing.T, s ledger.Store) {
 	}
 }
 
+// registration is a host for the index: n registered n minutes after the first.
+func registration(n int, ec2, status string, cards ...gpu.UUID) ledger.Host {
+	h, _ := ledger.ObserveHost(ledger.Host{ID: HostID(n)}, ledger.HostSeen{GPUs: cards,
+		Fixed:        ledger.Fixed{EC2InstanceID: ec2, RegisteredAt: time.Unix(int64(60*n), 0)},
+		Registration: ledger.Registration{Version: int64(n), Status: status}})
+	return h
+}
+
 func index(t *testing.T, s ledger.Store) {
 	ctx := context.Background()
-	for n := 1; n <= 2; n++ {
-		if err := s.Index(ctx, HostID(n), "i-0a", []gpu.UUID{Card(1), Card(n + 1)}); err != nil {
+	first := func(want int) {
+		t.Helper()
+		if id := must[ledger.HostID](t)(s.HostOfInstance(ctx, "i-0a")); id != HostID(want) {
+			t.Errorf("the instance is found as %v, not %d", id, want)
+		}
+		if id := must[ledger.HostID](t)(s.HostOfCard(ctx, Card(1))); id != HostID(want) {
+			t.Errorf("the card is found on %v, not %d", id, want)
+		}
+	}
+	tell := func(h ledger.Host) {
+		t.Helper()
+		if err := s.Index(ctx, h); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if id := must[ledger.HostID](t)(s.HostOfInstance(ctx, "i-0a")); id != HostID(2) {
-		t.Errorf("instance: %v", id)
+	if ids, err := s.HostsOfInstance(ctx, "i-0a"); err != nil || len(ids) != 0 {
+		t.Errorf("an instance that nobody told of: %v, %v", ids, err)
 	}
-	if id := must[ledger.HostID](t)(s.HostOfCard(ctx, Card(1))); id != HostID(2) {
-		t.Errorf("card 1: %v", id)
+	tell(registration(2, "i-0a", "ACTIVE", Card(1), Card(3)))
+	tell(registration(1, "i-0a", "ACTIVE", Card(1), Card(2)))
+	first(2) // registered last, told first
+	tell(registration(1, "i-0a", "INACTIVE", Card(1), Card(2)))
+	first(2) // a late word of the ended one hides nothing
+	if ids := must[[]ledger.HostID](t)(s.HostsOfInstance(ctx, "i-0a")); !slices.Equal(ids, []ledger.HostID{HostID(2), HostID(1)}) {
+		t.Errorf("registrations %v", ids)
 	}
 	if id := must[ledger.HostID](t)(s.HostOfCard(ctx, Card(2))); id != HostID(1) {
 		t.Errorf("card 2: %v", id)
 	}
-	if err := s.Index(ctx, HostID(1), "", nil); err != nil {
+	tell(registration(1, "i-0a", "ACTIVE", Card(1), Card(2)))
+	tell(registration(2, "i-0a", "INACTIVE", Card(1), Card(3)))
+	first(1) // the one that lives, though the other registered later
+	if err := s.Index(ctx, ledger.Host{ID: HostID(1)}); err != nil {
 		t.Errorf("an index of nothing: %v", err)
+	}
+	kept := must[ledger.Host](t)(s.Commit(ctx, registration(1, "i-0a", "ACTIVE", Card(1), Card(2))))
+	if err := s.Remove(ctx, kept); err != nil {
+		t.Fatal(err)
+	}
+	first(2)
+	if _, err := s.HostOfCard(ctx, Card(2)); !errors.Is(err, ledger.ErrNotFound) {
+		t.Errorf("a card of a removed host is still found: %v", err)
 	}
 }
 
