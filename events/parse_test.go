@@ -1,9 +1,9 @@
 package events
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -150,29 +150,45 @@ func TestCarriersAreUnwrappedInOrder(t *testing.T) {
 		"SNS to a function":    {fmt.Sprintf(`{"Records":[{"Sns":{"Message":%q}}]}`, a), []string{a}},
 		"an event with a body": {`{"detail-type":"A","body":"x"}`, []string{`{"detail-type":"A","body":"x"}`}},
 	} {
-		got, err := Unwrap([]byte(c.raw))
-		if err != nil || string(bytes.Join(rawBytes(got), []byte("\n"))) != strings.Join(c.want, "\n") {
-			t.Errorf("%s: %s, %v", name, got, err)
+		var got []string
+		for _, one := range Unwrap([]byte(c.raw)) {
+			if one.Err != nil {
+				t.Errorf("%s: %v", name, one.Err)
+			}
+			got = append(got, string(one.Body))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
-	if _, err := Unwrap(make([]byte, MaxCarrier+1)); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("a carrier above the bound: %v", err)
+	if got := Unwrap(make([]byte, MaxCarrier+1)); len(got) != 1 || !errors.Is(got[0].Err, ErrTooLarge) {
+		t.Errorf("a carrier above the bound: %v", got)
 	}
 	deep := a
 	for range 6 {
 		deep = fmt.Sprintf(`{"body":%q}`, deep)
 	}
 	for _, raw := range []string{"", "  ", "x", `{"body":"x"}`, `{"Records":[{"body":"{"}]}`, deep} {
-		if _, err := Unwrap([]byte(raw)); !errors.Is(err, ErrMalformed) {
-			t.Errorf("%.40q: %v", raw, err)
+		if got := Unwrap([]byte(raw)); len(got) != 1 || !errors.Is(got[0].Err, ErrMalformed) {
+			t.Errorf("%.40q: %v", raw, got)
 		}
 	}
 }
 
-func rawBytes[T ~[]byte](in []T) [][]byte {
-	out := [][]byte{}
-	for _, b := range in {
-		out = append(out, b)
+func TestABrokenRecordTakesNoGoodOneWithIt(t *testing.T) {
+	good := `{"detail-type":"A","source":"s"}`
+	carried := Unwrap(fmt.Appendf(nil, `{"Records":[{"body":%q},{"body":"{bad"},{"body":%q},{"body":%q}]}`, good, "[null,7,"+good+"]", good))
+	var got []string
+	for _, c := range carried {
+		if c.Err == nil {
+			got = append(got, c.Place+" good")
+		} else {
+			got = append(got, c.Place+" "+c.Err.Error()[len(ErrMalformed.Error())+2:])
+		}
 	}
-	return out
+	want := []string{"record 1 good", "record 2 it is not whole JSON", "record 3, record 1 it is no JSON object",
+		"record 3, record 2 it is no JSON object", "record 3, record 3 good", "record 4 good"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
 }

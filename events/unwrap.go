@@ -13,14 +13,23 @@ const maxWraps = 4
 // events, far above what SQS or SNS carry.
 const MaxCarrier = 32 << 20
 
+// Carried is one thing found in a carrier. Err says why it holds no event; the
+// others of the carrier are good all the same.
+type Carried struct {
+	// Place says where it was, as people count: "record 2"; empty for the whole.
+	Place string
+	Body  json.RawMessage
+	Err   error // wraps ErrMalformed or ErrTooLarge
+}
+
 // Unwrap finds the events in what carries them: an envelope itself, a list of
 // envelopes, SQS messages (one, or in Records or Messages), SNS notifications. The
 // order is kept. What it returns is not parsed yet: Parse judges it.
-func Unwrap(raw []byte) ([]json.RawMessage, error) {
+func Unwrap(raw []byte) []Carried {
 	if len(raw) > MaxCarrier {
-		return nil, fmt.Errorf("%w: %d bytes in one carrier, at most %d", ErrTooLarge, len(raw), MaxCarrier)
+		return []Carried{{Err: fmt.Errorf("%w: %d bytes in one carrier, at most %d", ErrTooLarge, len(raw), MaxCarrier)}}
 	}
-	return unwrap(raw, 0)
+	return unwrap(raw, "", 0)
 }
 
 type carrier struct {
@@ -36,52 +45,55 @@ type carrier struct {
 	} `json:"Sns"`
 }
 
-func unwrap(raw []byte, depth int) ([]json.RawMessage, error) {
+func unwrap(raw []byte, place string, depth int) []Carried {
 	raw = bytes.TrimSpace(raw)
-	if depth > maxWraps {
-		return nil, fmt.Errorf("%w: carried in more than %d wrappers", ErrMalformed, maxWraps)
+	broken := func(format string, args ...any) []Carried {
+		return []Carried{{Place: place, Err: fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, args...)...)}}
 	}
-	if len(raw) == 0 {
-		return nil, fmt.Errorf("%w: it is empty", ErrMalformed)
-	}
-	if raw[0] == '[' {
+	switch {
+	case depth > maxWraps:
+		return broken("carried in more than %d wrappers", maxWraps)
+	case len(raw) == 0:
+		return broken("it is empty")
+	case !json.Valid(raw):
+		return broken("it is not whole JSON")
+	case raw[0] == '[':
 		var list []json.RawMessage
 		if err := json.Unmarshal(raw, &list); err != nil {
-			return nil, fmt.Errorf("%w: %s", ErrMalformed, reason(err))
+			return broken("%s", reason(err))
 		}
-		return unwrapAll(list, depth)
-	}
-	if raw[0] != '{' || !json.Valid(raw) {
-		return nil, fmt.Errorf("%w: it is not whole JSON", ErrMalformed)
+		return unwrapAll(list, place, depth)
+	case raw[0] != '{':
+		return broken("it is no JSON object")
 	}
 	var c carrier
 	if err := json.Unmarshal(raw, &c); err != nil || c.DetailType != nil {
-		return []json.RawMessage{raw}, nil //nolint:nilerr // an envelope, or something that Parse will name
+		return []Carried{{Place: place, Body: raw}} // an envelope, or something that Parse will name
 	}
 	for _, list := range [][]json.RawMessage{c.Records, c.Messages, c.Entries} {
 		if list != nil {
-			return unwrapAll(list, depth)
+			return unwrapAll(list, place, depth)
 		}
 	}
 	for _, inner := range []*string{c.BodyLower, c.Body, c.Message} {
 		if inner != nil {
-			return unwrap([]byte(*inner), depth+1)
+			return unwrap([]byte(*inner), place, depth+1)
 		}
 	}
 	if c.SNS != nil && c.SNS.Message != nil {
-		return unwrap([]byte(*c.SNS.Message), depth+1)
+		return unwrap([]byte(*c.SNS.Message), place, depth+1)
 	}
-	return []json.RawMessage{raw}, nil
+	return []Carried{{Place: place, Body: raw}}
 }
 
-func unwrapAll(list []json.RawMessage, depth int) ([]json.RawMessage, error) {
-	out := []json.RawMessage{}
+func unwrapAll(list []json.RawMessage, place string, depth int) []Carried {
+	out := []Carried{}
 	for i, one := range list {
-		inner, err := unwrap(one, depth+1)
-		if err != nil {
-			return nil, fmt.Errorf("record %d: %w", i+1, err)
+		at := fmt.Sprintf("record %d", i+1)
+		if place != "" {
+			at = place + ", " + at
 		}
-		out = append(out, inner...)
+		out = append(out, unwrap(one, at, depth+1)...)
 	}
-	return out, nil
+	return out
 }

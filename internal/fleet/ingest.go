@@ -23,6 +23,9 @@ type Ingest struct {
 	Tiers       ingest.Tiers
 	Clock       Clock
 	Log         *slog.Logger
+	// AnyTime believes events whose time is ahead of the clock: in a replay the clock
+	// follows the events.
+	AnyTime bool
 	// Least is the weight from which a change is a write of its own; zero writes
 	// every change. In Lambda it is ledger.WeightMajor, which makes two writes of a
 	// task life instead of five; lighter changes go with the host's next write, or
@@ -42,7 +45,9 @@ type work struct {
 	index int // of the message
 	cmd   ingest.Command
 	task  ledger.Task // sized, when cmd.Task is set
-	noGPU bool        // the definition says that the task wants no GPU
+	// noGPU: the definition asks for no GPU, and the event tells its containers and
+	// names a card for none. One that tells no container is kept: its task may hold.
+	noGPU bool
 }
 
 // Batch handles a batch of messages: every touched host is read once and written
@@ -83,7 +88,11 @@ func (in *Ingest) translate(ctx context.Context, m Message, r *Reply) []ingest.C
 	if err != nil {
 		tr = ingest.Unreadable(err)
 	} else {
-		tr = ingest.Translate(ev, in.Scope, in.Clock())
+		var now time.Time
+		if !in.AnyTime {
+			now = in.Clock()
+		}
+		tr = ingest.Translate(ev, in.Scope, now)
 	}
 	r.Token, r.Text = tr.Token, tr.Text
 	switch tr.Verdict {
@@ -116,7 +125,7 @@ func (in *Ingest) size(ctx context.Context, hosts map[ledger.HostID][]work, orde
 				defs[w.cmd.Definition] = def
 			}
 			w.task = w.cmd.SizedTask(def, in.Tiers)
-			w.noGPU = def != nil && !def.AsksGPU() && len(w.task.Shares) == 0
+			w.noGPU = def != nil && !def.AsksGPU() && len(w.task.Shares) == 0 && len(w.cmd.Containers) > 0
 		}
 	}
 }

@@ -122,10 +122,14 @@ func (q *Query) Task(ctx context.Context, cluster, arn string) (ledger.View, led
 func (q *Query) Findings(ctx context.Context, cluster string) ([]ledger.Finding, error) {
 	now := q.Clock()
 	var out []ledger.Finding
+	var holds Holders
 	err := EachHost(ctx, q.Store, cluster, func(h ledger.Host) error {
-		out = append(out, ledger.Check(h.View(now), q.Policy, now)...)
+		v := h.View(now)
+		out = append(out, ledger.Check(v, q.Policy, now)...)
+		holds.Add(v)
 		return nil
 	})
+	out = append(out, holds.Findings()...)
 	ledger.SortFindings(out)
 	return out, err
 }

@@ -93,11 +93,11 @@ func needOf(c ContainerShape) (ledger.ContainerNeed, bool) {
 		case strings.EqualFold(r.Value, "ALL"):
 			need.Need = ledger.NeedAll
 		default:
-			n, err := strconv.Atoi(r.Value)
-			if err != nil || n < 1 {
-				return need, false // a fraction is a hardware slice (G6f), which MPS does not share
+			// A fraction is a hardware slice (G6f), which MPS does not share: it asks for
+			// a card all the same, of a size that nobody here knows.
+			if n, err := strconv.Atoi(r.Value); err == nil && n > 0 {
+				need.Need, need.Count = ledger.NeedWhole, n
 			}
-			need.Need, need.Count = ledger.NeedWhole, n
 		}
 		return need, true
 	}

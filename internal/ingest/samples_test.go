@@ -150,7 +150,7 @@ func TestADefinitionGivesNeedsOfEveryKind(t *testing.T) {
 		{Name: "z", ResourceRequirements: []RequirementShape{{Type: "InferenceAccelerator", Value: "x"}, share}, StopTimeout: &stop, DockerLabels: map[string]string{TierTag: "label"}},
 		{Name: "all", ResourceRequirements: req("ALL")}, {Name: "two", ResourceRequirements: req("2")}, {Name: "slice", ResourceRequirements: req("0.25")}, {Name: "none"}}})
 	want := ledger.Definition{ARN: "arn", Family: "f", TierTag: "gold", StopTimeout: 2 * time.Minute, Containers: []ledger.ContainerNeed{
-		{Name: "all", Need: ledger.NeedAll}, {Name: "two", Need: ledger.NeedWhole, Count: 2}, {Name: "z", Need: ledger.NeedShare, Memory: 4096, Compute: 40}}}
+		{Name: "all", Need: ledger.NeedAll}, {Name: "slice"}, {Name: "two", Need: ledger.NeedWhole, Count: 2}, {Name: "z", Need: ledger.NeedShare, Memory: 4096, Compute: 40}}}
 	if diff := cmp.Diff(want, d); diff != "" {
 		t.Error(diff)
 	}

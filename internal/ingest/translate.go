@@ -86,7 +86,7 @@ func translate(ev events.Event, s Scope, now time.Time) ([]Command, error) {
 }
 
 func taskCommands(ev events.Event, d events.TaskState, s Scope) ([]Command, error) {
-	if err := s.foreign(ev.Account, ev.Region, string(d.TaskArn)); err != nil {
+	if err := s.foreign(ev.Account, ev.Region, string(d.TaskArn), string(d.ClusterArn), string(d.ContainerInstanceArn), string(d.TaskDefinitionArn)); err != nil {
 		return nil, err
 	}
 	f := taskFacts{
@@ -128,14 +128,24 @@ func hostID(cluster, instance string, s Scope) (ledger.HostID, error) {
 		return id, rejected{RejectedIdentity, fmt.Sprintf("clusterArn %q is no cluster's ARN", Bounded(cluster, 80))}
 	case !strings.HasPrefix(instance, "arn:") || !strings.Contains(instance, ":container-instance/") || len(instance) > MaxARN:
 		return id, rejected{RejectedIdentity, fmt.Sprintf("containerInstanceArn %q is no container instance's ARN", Bounded(instance, 80))}
+	case contradicts(cluster, instance):
+		return id, rejected{RejectedIdentity, fmt.Sprintf("container instance %s is not of cluster %s", Bounded(instance, 160), Bounded(cluster, 120))}
 	case !s.watches(cluster):
 		return id, ignored{IgnoredNotOurCluster, cluster}
 	}
 	return id, nil
 }
 
+// contradicts reports whether a container instance's ARN, in its long form, names
+// another cluster: believed, it would make two hosts of one.
+func contradicts(cluster, instance string) bool {
+	_, rest, _ := strings.Cut(instance, ":container-instance/")
+	name, _, long := strings.Cut(rest, "/")
+	return long && name != cluster[strings.LastIndexByte(cluster, '/')+1:]
+}
+
 func hostCommands(ev events.Event, d events.ContainerInstanceState, s Scope) ([]Command, error) {
-	if err := s.foreign(ev.Account, ev.Region, string(d.ContainerInstanceArn)); err != nil {
+	if err := s.foreign(ev.Account, ev.Region, string(d.ContainerInstanceArn), string(d.ClusterArn)); err != nil {
 		return nil, err
 	}
 	id, err := hostID(clusterARN(string(d.ClusterArn), string(d.ContainerInstanceArn)), string(d.ContainerInstanceArn), s)
@@ -166,7 +176,7 @@ func hostCommands(ev events.Event, d events.ContainerInstanceState, s Scope) ([]
 }
 
 func healthCommands(ev events.Event, d events.ContainerInstanceHealth, s Scope) ([]Command, error) {
-	if err := s.foreign(ev.Account, ev.Region, string(d.ContainerInstanceArn)); err != nil {
+	if err := s.foreign(ev.Account, ev.Region, string(d.ContainerInstanceArn), string(d.ClusterArn)); err != nil {
 		return nil, err
 	}
 	id, err := hostID(clusterARN(string(d.ClusterArn), string(d.ContainerInstanceArn)), string(d.ContainerInstanceArn), s)
@@ -193,7 +203,7 @@ func healthCommands(ev events.Event, d events.ContainerInstanceHealth, s Scope) 
 
 // instance makes a command about an EC2 instance.
 func instance(ev events.Event, s Scope, id string, cmd Command) ([]Command, error) {
-	if err := s.foreign(ev.Account, ev.Region, ""); err != nil {
+	if err := s.foreign(ev.Account, ev.Region); err != nil {
 		return nil, err
 	}
 	if !strings.HasPrefix(id, "i-") || len(id) > 32 {

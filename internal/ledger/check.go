@@ -160,7 +160,7 @@ func (c *checker) share(t Task, s TaskShare) {
 	}
 	switch {
 	case s.Need == NeedUnknown, s.Need == NeedShare && !s.Sized:
-		c.add(ShareSizeUnknown, Warning, t.ARN, "container %q: no definition of %s was at hand, so its memory is not known", s.Container, t.Definition)
+		c.add(ShareSizeUnknown, Warning, t.ARN, "container %q: its memory is not known: no definition of %s was at hand, or it asks for a slice of a card", s.Container, t.Definition)
 		return
 	case s.Need == NeedShare && s.Memory <= 0:
 		c.add(ShareNotPositive, Error, t.ARN, "container %q declares %v", s.Container, s.Memory)

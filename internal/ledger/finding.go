@@ -31,6 +31,8 @@ const (
 	StoppingHold        Kind = "StoppingHold"        // stopping for longer than it should take
 	ItemDamaged         Kind = "ItemDamaged"         // the store's own item of a host is unreadable
 	SeveralSources      Kind = "SeveralSources"      // events of more than one account or Region in one replay
+	DescribeUnreadable  Kind = "DescribeUnreadable"  // a saved describe answer that could not be used
+	TaskOnTwoHosts      Kind = "TaskOnTwoHosts"      // one task holds on more than one host
 	EventRejected       Kind = "EventRejected"       // an event that is not believed, with why
 )
 
