@@ -27,20 +27,27 @@ type answer func(r *http.Request) (any, error)
 // Handler builds the routes.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
-	get := func(pattern string, f answer) { mux.HandleFunc("GET /v1/"+pattern, a.serve(f)) }
-	get("clusters", a.clusters)
-	get("clusters/{cluster}/summary", a.summary)
-	get("clusters/{cluster}/hosts", a.hosts)
-	get("clusters/{cluster}/hosts/{host}", a.host)
-	get("clusters/{cluster}/hosts/{host}/history", a.history)
-	get("clusters/{cluster}/hosts/{host}/health", a.hostHealth)
-	get("clusters/{cluster}/health", a.health)
-	get("clusters/{cluster}/gpus", a.gpus)
-	get("clusters/{cluster}/tasks", a.tasks)
-	get("clusters/{cluster}/tasks/{task}", a.task)
-	get("clusters/{cluster}/findings", a.findings)
-	get("gpus/{uuid}", a.gpu)
-	get("gpus/{uuid}/tenants", a.tenants)
+	get := func(pattern string, f answer, p params) {
+		mux.HandleFunc("GET /v1/"+pattern, a.serve(func(r *http.Request) (any, error) {
+			if err := p.check(r); err != nil {
+				return nil, err
+			}
+			return f(r)
+		}))
+	}
+	get("clusters", a.clusters, nil)
+	get("clusters/{cluster}/summary", a.summary, nil)
+	get("clusters/{cluster}/hosts", a.hosts, paged(params{"status": statusWords, "capacityType": capacityWords, "instanceType": anyText}))
+	get("clusters/{cluster}/hosts/{host}", a.host, nil)
+	get("clusters/{cluster}/hosts/{host}/history", a.history, params{"at": anyText})
+	get("clusters/{cluster}/hosts/{host}/health", a.hostHealth, nil)
+	get("clusters/{cluster}/health", a.health, paged(params{"level": levelWords}))
+	get("clusters/{cluster}/gpus", a.gpus, paged(params{"status": statusWords, "mode": modeWords}))
+	get("clusters/{cluster}/tasks", a.tasks, paged(params{"tier": anyText, "service": anyText, "state": stateWords}))
+	get("clusters/{cluster}/tasks/{task}", a.task, paged(params{})) // given whole: what pages is accepted
+	get("clusters/{cluster}/findings", a.findings, paged(params{"kind": kindWords(), "severity": severityWords})) // given whole, too
+	get("gpus/{uuid}", a.gpu, nil)
+	get("gpus/{uuid}/tenants", a.tenants, nil)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			writeProblem(w, problem(http.StatusMethodNotAllowed, ReasonMethod, "This API only reads: use GET."))
@@ -108,7 +115,7 @@ func (a *API) cluster(r *http.Request) (string, error) {
 		}
 		names = append(names, name)
 	}
-	p := problem(http.StatusNotFound, ReasonUnknownCluster, "No host of a cluster "+quote(want)+" is in the ledger; GET /v1/clusters lists those that are.")
+	p := problem(http.StatusNotFound, ReasonUnknownCluster, "No host of a cluster "+quote(want)+" is in the ledger; the clusters that are: bulkhead, or GET /v1/clusters.")
 	p.DidYouMean = near(want, names)
 	return "", p
 }

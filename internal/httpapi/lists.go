@@ -20,15 +20,8 @@ const MaxPage = 500
 // page reads cursor and limit of a request.
 func page(r *http.Request) (ledger.Cursor, int, error) {
 	q := r.URL.Query()
-	limit := 100
-	if s := q.Get("limit"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 || n > MaxPage {
-			return "", 0, problem(http.StatusBadRequest, ReasonBadParameter, "limit is a number from 1 to "+strconv.Itoa(MaxPage)+".")
-		}
-		limit = n
-	}
-	return ledger.Cursor(q.Get("cursor")), limit, nil
+	limit, err := number(q, "limit", 100, MaxPage)
+	return ledger.Cursor(q.Get("cursor")), limit, err
 }
 
 // list reads one page of hosts and turns each into documents. A page is counted
@@ -152,7 +145,7 @@ func (a *API) card(ctx context.Context, r *http.Request) (ledger.View, ledger.De
 	u := gpu.UUID(r.PathValue("uuid"))
 	v, d, err := a.Query.Card(ctx, u)
 	if errors.Is(err, ledger.ErrNotFound) {
-		err = problem(http.StatusNotFound, ReasonUnknownGPU, "No card "+quote(string(u))+" is in the ledger; GET /v1/clusters/{cluster}/gpus lists those that are.")
+		err = problem(http.StatusNotFound, ReasonUnknownGPU, "No card "+quote(string(u))+" is in the ledger: give the whole UUID, as bulkhead gpus -o json or GET /v1/clusters/{cluster}/gpus shows it.")
 	}
 	return v, d, err
 }
@@ -191,13 +184,9 @@ func (a *API) history(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := a.Query.Clock()
-	if s := r.URL.Query().Get("at"); s != "" {
-		if age, aerr := time.ParseDuration(s); aerr == nil && age >= 0 {
-			at = at.Add(-age)
-		} else if at, err = time.Parse(time.RFC3339, s); err != nil {
-			return nil, problem(http.StatusBadRequest, ReasonBadParameter, "at is a time like 2026-12-01T03:12:00Z, or an age like 10m.")
-		}
+	at, err := moment(r.URL.Query().Get("at"), a.Query.Clock())
+	if err != nil {
+		return nil, err
 	}
 	v, asOf, err := a.Query.At(r.Context(), id, at)
 	if errors.Is(err, ledger.ErrNotFound) {
@@ -207,4 +196,34 @@ func (a *API) history(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"at": at.UTC(), "asOf": asOf.UTC(), "host": DocOf(v)}, nil
+}
+
+// moment reads a time, or an age: 10m, 3h, 90d.
+func moment(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return now, nil
+	}
+	bad := func(why string) (time.Time, error) {
+		return now, problem(http.StatusBadRequest, ReasonBadParameter, "at is a time like 2026-12-01T03:12:00Z, or an age like 10m, 3h or 90d; "+quote(s)+" "+why+".")
+	}
+	var age time.Duration
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.Atoi(days)
+		if err != nil || n < 0 || n > 10_000 {
+			return bad("is neither")
+		}
+		age = time.Duration(n) * 24 * time.Hour
+	} else if d, err := time.ParseDuration(s); err == nil {
+		age = d
+	} else {
+		at, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			return bad("is neither")
+		}
+		age = now.Sub(at)
+	}
+	if age < 0 {
+		return bad("is ahead of the clock, which is at " + now.UTC().Format(time.RFC3339))
+	}
+	return now.Add(-age), nil
 }

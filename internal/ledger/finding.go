@@ -36,6 +36,13 @@ const (
 	EventRejected       Kind = "EventRejected"       // an event that is not believed, with why
 )
 
+// Kinds are all kinds of findings, in one order.
+func Kinds() []Kind {
+	return []Kind{OverMemory, ModeConflict, ShareNotPositive, ShareAboveCard, ComputeOutOfRange, TooManyClients, TierConflict, NoLease,
+		ReservationExpired, ShareSizeUnknown, UnknownDevice, DeviceVanished, InvalidGPUID, SplitTask, RunningAfterStopped, TaskLost,
+		TotalNotPositive, StoppingHold, ItemDamaged, SeveralSources, DescribeUnreadable, TaskOnTwoHosts, EventRejected}
+}
+
 // Severity orders findings for people.
 type Severity string
 

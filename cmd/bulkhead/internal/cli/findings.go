@@ -3,9 +3,11 @@ package cli
 import (
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
 	"github.com/bulkhead-ecs/bulkhead/internal/httpapi"
 )
 
@@ -47,18 +49,29 @@ func newFindings(g *globals) *cobra.Command {
 	return cmd
 }
 
+// shortSubject is what a finding is about, as the other tables show it.
+func shortSubject(s string) string {
+	if u := gpu.UUID(s); u.Valid() {
+		return u.Short()
+	}
+	if strings.Contains(s, ":task/") || strings.Contains(s, ":container-instance/") {
+		return first(lastPart(s), 8)
+	}
+	return cut(lastPart(s), 16)
+}
+
 func printFindings(cmd *cobra.Command, fs []httpapi.FindingDoc, wide bool) {
 	if len(fs) == 0 {
 		fmt.Fprintln(cmd.OutOrStdout(), "No findings.")
 		return
 	}
-	width := 46
-	if wide {
-		width = 400
-	}
 	var rows [][]string
 	for _, f := range fs {
-		rows = append(rows, []string{string(f.Severity), string(f.Kind), cut(lastPart(f.Subject), 20), cut(f.Reason, width), f.Subject})
+		reason := clean(f.Reason)
+		if !wide {
+			reason = wrap(shortARNs(f.Reason), 50)
+		}
+		rows = append(rows, []string{string(f.Severity), string(f.Kind), shortSubject(f.Subject), reason, f.Subject})
 	}
 	printTable(cmd.OutOrStdout(), []column{{title: "SEVERITY"}, {title: "KIND"}, {title: "SUBJECT"}, {title: "REASON"}, {title: "FULL SUBJECT", wide: true}}, wide, rows)
 }

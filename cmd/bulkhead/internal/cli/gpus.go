@@ -33,6 +33,10 @@ func newGPUs(g *globals) *cobra.Command {
 			if format == "json" {
 				return printJSON(cmd.OutOrStdout(), map[string]any{"gpus": gpus})
 			}
+			if len(gpus) == 0 {
+				fmt.Fprintln(cmd.OutOrStdout(), "No GPU (by these filters).")
+				return nil
+			}
 			printTable(cmd.OutOrStdout(), []column{
 				{title: "HOST"}, {title: "GPU", right: true}, {title: "UUID"}, {title: "MODE"},
 				{title: "held/total MiB", right: true}, {title: "FREE", right: true}, {title: "COMPUTE", right: true},
@@ -42,7 +46,7 @@ func newGPUs(g *globals) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&mode, "mode", "", "only cards in this mode: idle, shared, dedicated")
+	cmd.Flags().StringVar(&mode, "mode", "", "only cards in this mode: idle, shared, dedicated, unknown")
 	cmd.Flags().StringVar(&status, "status", "", "only cards of hosts in this status: ACTIVE, DRAINING …")
 	return cmd
 }

@@ -16,7 +16,7 @@ func newHistory(g *globals) *cobra.Command {
 		Use:     "history HOST",
 		Short:   "Show what stood on a host at a time",
 		Example: "  bulkhead history i-0a1b2c3d4e5f60718 --at 2026-12-01T03:12:00Z\n  bulkhead history i-0a1b2c3d4e5f60718 --at 10m   # ten minutes ago",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly("HOST", "bulkhead hosts lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			format, err := g.format("table", "wide", "json")
 			if err != nil {
@@ -49,7 +49,7 @@ func newHistory(g *globals) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "", "a time (2026-12-01T03:12:00Z) or an age (10m, 3h); default now")
+	cmd.Flags().StringVar(&at, "at", "", "a time (2026-12-01T03:12:00Z) or an age (10m, 3h, 90d); default now")
 	return cmd
 }
 

@@ -43,6 +43,10 @@ func newHosts(g *globals) *cobra.Command {
 			for _, h := range hosts {
 				rows = append(rows, hostRow(h))
 			}
+			if len(rows) == 0 {
+				fmt.Fprintln(cmd.OutOrStdout(), "No host with a GPU (by these filters).")
+				return nil
+			}
 			printTable(cmd.OutOrStdout(), hostColumns, format == "wide", rows)
 			return nil
 		},
@@ -105,7 +109,10 @@ func hostNote(h httpapi.HostDoc) string {
 	if len(h.Devices) > 0 && !h.SharingCapable {
 		return "cannot share"
 	}
-	if len(h.Unplaced) > 0 {
+	if len(h.Unplaced) == 1 {
+		return "1 share waits for a card"
+	}
+	if len(h.Unplaced) > 1 {
 		return fmt.Sprintf("%d shares wait for a card", len(h.Unplaced))
 	}
 	return ""

@@ -22,6 +22,7 @@ import (
 type replayFlags struct {
 	events, describe, store string
 	accounts, regions       []string
+	tiers                   tierFlags
 }
 
 func newReplay(g *globals) *cobra.Command {
@@ -33,8 +34,10 @@ func newReplay(g *globals) *cobra.Command {
 			"FILE holds one event a line: envelopes as an EventBridge archive or a queue dump gives them, bare, in an SQS\n" +
 			"message's body, or in Records. DIR holds saved answers of `aws ecs describe-task-definition`,\n" +
 			"`describe-container-instances` and `describe-tasks`, in any .json files. The clock is the latest event time.\n" +
-			"Lines that cannot be read are counted and named, the rest is processed, and the exit status is then 1.",
-		Example: "  bulkhead replay --events events.jsonl --describe ./described -o json\n  zcat archive.gz | bulkhead replay --events -",
+			"Lines that cannot be read are counted and named, the rest is processed, and the exit status is then 1.\n\n" +
+			"Tiers come from the tag or docker label bulkhead:tier of a task definition, else from the flags below, which are the\n" +
+			"deployment's own settings ($BULKHEAD_TIER_RULES and its like are read, too). Without a rule, any tier may meet any.",
+		Example: "  bulkhead replay --events events.jsonl --describe ./described -o json\n  zcat archive.gz | bulkhead replay --events -\n  bulkhead replay --events events.jsonl --tier-rules critical=same --tier-by-service chat=critical",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runReplay(cmd, g, f) },
 	}
@@ -44,6 +47,7 @@ func newReplay(g *globals) *cobra.Command {
 	fs.StringVar(&f.store, "store", "memory", "where the ledger is kept meanwhile: memory or dynamodb (embedded, or $BULKHEAD_TEST_DYNAMODB_ENDPOINT)")
 	fs.StringSliceVar(&f.accounts, "account", nil, "believe only events of these accounts (default: any)")
 	fs.StringSliceVar(&f.regions, "event-region", nil, "believe only events of these Regions (default: any)")
+	f.tiers.add(fs)
 	_ = cmd.MarkFlagRequired("events")
 	return cmd
 }
@@ -54,6 +58,9 @@ func runReplay(cmd *cobra.Command, g *globals, f replayFlags) error {
 		return err
 	}
 	in := cmd.InOrStdin()
+	if info, err := os.Stat(f.events); err == nil && info.IsDir() {
+		return useError("--events %s is a directory: give a file of events, one a line", f.events)
+	}
 	if f.events != "-" {
 		file, err := os.Open(f.events)
 		if err != nil {
@@ -62,7 +69,11 @@ func runReplay(cmd *cobra.Command, g *globals, f replayFlags) error {
 		defer file.Close()
 		in = file
 	}
-	opts := replay.Options{Scope: ingest.Scope{Accounts: f.accounts, Regions: f.regions},
+	tiers, policy, err := f.tiers.read(g.streams.Env)
+	if err != nil {
+		return err
+	}
+	opts := replay.Options{Tiers: tiers, Policy: policy, Scope: ingest.Scope{Accounts: f.accounts, Regions: f.regions},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: progress(cmd.ErrOrStderr())}
 	if f.describe != "" {
 		if opts.Described, err = replay.ReadDescribed(os.DirFS(f.describe)); err != nil {
@@ -103,6 +114,12 @@ func printReplay(cmd *cobra.Command, doc replay.Document, format string) error {
 	out, errOut := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	for _, b := range doc.Broken {
 		fmt.Fprintf(errOut, "line %d: %s\n", b.Line, clean(b.Reason))
+	}
+	for _, x := range doc.Rejected[:min(len(doc.Rejected), 20)] {
+		fmt.Fprintf(errOut, "line %d: rejected: %s\n", x.Line, clean(x.Reason))
+	}
+	if n := len(doc.Rejected) - 20; n > 0 {
+		fmt.Fprintf(errOut, "… and %d more rejected: -o json tells all\n", n)
 	}
 	if format == "json" {
 		if err := printJSON(out, doc); err != nil {

@@ -70,7 +70,9 @@ func newRoot(s Streams) *cobra.Command {
 		Short: "The control plane for shared GPUs on Amazon ECS",
 		Long: "Bulkhead keeps the ledger of who holds what on each physical GPU of an Amazon ECS cluster that shares\n" +
 			"GPUs through MPS, and answers questions about it.\n\n" +
-			"New here? `bulkhead local` runs all of it on this machine, with no AWS and no GPU.",
+			"New here? `bulkhead local` runs all of it on this machine, with no AWS and no GPU.\n\n" +
+			"Exit status: 0 fine, 1 something is wrong and was shown (a finding of severity error, a broken line),\n" +
+			"2 wrong use, 3 no answer, or nothing by that name.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -86,6 +88,16 @@ func newRoot(s Streams) *cobra.Command {
 	root.AddCommand(newLocal(g), newReplay(g), newGPUs(g), newHosts(g), newTasks(g), newTenants(g), newHistory(g),
 		newFindings(g), newHealth(g), newLint(g), newVersion(g))
 	return root
+}
+
+// exactly wants one argument and says what it is when it is missing.
+func exactly(what, hint string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return nil
+		}
+		return useError("%s takes one %s, not %d: %s", cmd.Name(), what, len(args), hint)
+	}
 }
 
 // globals are the flags that every verb shares.

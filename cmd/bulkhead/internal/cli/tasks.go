@@ -51,7 +51,7 @@ func newTenants(g *globals) *cobra.Command {
 		Use:     "tenants GPU",
 		Short:   "Show who stands on one GPU: the blast radius of a fault on it",
 		Example: "  bulkhead tenants GPU-3f1c6b2e-0a5d-4b7e-9c38-2f6d1e7a9b40",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly("GPU", "bulkhead gpus lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			format, err := g.format("table", "wide", "json")
 			if err != nil {
