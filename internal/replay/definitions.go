@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -91,9 +90,4 @@ func sized(t ledger.Task) bool {
 		}
 	}
 	return len(t.Shares) > 0
-}
-
-// compareProblems orders what could not be used.
-func compareProblems(a, b Problem) int {
-	return cmp.Or(cmp.Compare(a.Where, b.Where), cmp.Compare(a.Reason, b.Reason))
 }

@@ -60,7 +60,7 @@ func ReadDescribed(dir fs.FS) (Described, error) {
 		if files++; files > maxDescribeFiles {
 			return fmt.Errorf("more than %d describe files: give a smaller directory", maxDescribeFiles)
 		}
-		if info, err := d.Info(); err != nil || info.Size() > maxDescribeFile {
+		if tooLarge(d) {
 			out.problem(p, fmt.Sprintf("not read, it is over %d MiB", maxDescribeFile>>20))
 			return nil
 		}
@@ -73,6 +73,11 @@ func ReadDescribed(dir fs.FS) (Described, error) {
 		return nil
 	})
 	return out, err
+}
+
+func tooLarge(d fs.DirEntry) bool {
+	info, err := d.Info()
+	return err == nil && info.Size() > maxDescribeFile
 }
 
 func (d *Described) problem(where, why string) {

@@ -12,12 +12,12 @@ import (
 func read(t *testing.T, in string) string {
 	t.Helper()
 	var out []string
-	if err := eachLine(strings.NewReader(in), func(n int, doc []byte, err error) error {
-		if err != nil {
+	if err := eachLine(strings.NewReader(in), func(n int, doc []byte, broken error) error {
+		if broken == nil {
+			out = append(out, fmt.Sprintf("%d:%s", n, bytes.Join(bytes.Fields(doc), nil)))
+		} else {
 			out = append(out, fmt.Sprintf("%d!", n))
-			return nil
 		}
-		out = append(out, fmt.Sprintf("%d:%s", n, bytes.Join(bytes.Fields(doc), nil)))
 		return nil
 	}); err != nil {
 		return err.Error()
