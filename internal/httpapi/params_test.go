@@ -17,17 +17,17 @@ import (
 func TestAFilterThatIsNotKnownIsRefusedWithWhatIs(t *testing.T) {
 	h := fixedFleet(t).Handler()
 	for path, want := range map[string]string{
-		"/v1/clusters/gpu-prod/findings?kind=OverMemry":        "OverMemory",
-		"/v1/clusters/gpu-prod/findings?severity=foo":          "error, warning, info",
-		"/v1/clusters/gpu-prod/gpus?mode=foo":                  "idle, shared, dedicated, unknown",
-		"/v1/clusters/gpu-prod/gpus?mode=shared,foo":           "idle, shared, dedicated, unknown",
-		"/v1/clusters/gpu-prod/hosts?capacityType=spot":        "EC2, MANAGED_INSTANCES",
-		"/v1/clusters/gpu-prod/hosts?statuss=ACTIVE":           "status",
-		"/v1/clusters/gpu-prod/tasks?state=running":            "reserved, bound",
-		"/v1/clusters/gpu-prod/health?level=bad":               "healthy, suspect",
-		"/v1/clusters?bogus=1":                                 "takes none",
-		"/v1/clusters/gpu-prod/gpus?mode=%zz":                  "hexadecimal",
-		"/v1/clusters/gpu-prod/hosts?limit=0":                  "1 to 500",
+		"/v1/clusters/gpu-prod/findings?kind=OverMemry":                       "OverMemory",
+		"/v1/clusters/gpu-prod/findings?severity=foo":                         "error, warning, info",
+		"/v1/clusters/gpu-prod/gpus?mode=foo":                                 "idle, shared, dedicated, unknown",
+		"/v1/clusters/gpu-prod/gpus?mode=shared,foo":                          "idle, shared, dedicated, unknown",
+		"/v1/clusters/gpu-prod/hosts?capacityType=spot":                       "EC2, MANAGED_INSTANCES",
+		"/v1/clusters/gpu-prod/hosts?statuss=ACTIVE":                          "status",
+		"/v1/clusters/gpu-prod/tasks?state=running":                           "reserved, bound",
+		"/v1/clusters/gpu-prod/health?level=bad":                              "healthy, suspect",
+		"/v1/clusters?bogus=1":                                                "takes none",
+		"/v1/clusters/gpu-prod/gpus?mode=%zz":                                 "hexadecimal",
+		"/v1/clusters/gpu-prod/hosts?limit=0":                                 "1 to 500",
 		"/v1/clusters/gpu-prod/hosts/i-0a1b2c3d4e5f60718/history?at=-5m":      "ahead of the clock",
 		"/v1/clusters/gpu-prod/hosts/i-0a1b2c3d4e5f60718/history?at=tomorrow": "90d",
 	} {
