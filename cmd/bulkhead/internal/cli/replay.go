@@ -47,7 +47,7 @@ func newReplay(g *globals) *cobra.Command {
 	fs.StringVar(&f.store, "store", "memory", "where the ledger is kept meanwhile: memory or dynamodb (embedded, or $BULKHEAD_TEST_DYNAMODB_ENDPOINT)")
 	fs.StringSliceVar(&f.accounts, "account", nil, "believe only events of these accounts (default: any)")
 	fs.StringSliceVar(&f.regions, "event-region", nil, "believe only events of these Regions (default: any)")
-	f.tiers.add(fs)
+	f.tiers.add(cmd)
 	_ = cmd.MarkFlagRequired("events")
 	return cmd
 }

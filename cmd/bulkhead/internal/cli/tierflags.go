@@ -3,7 +3,7 @@ package cli
 import (
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
 	"github.com/bulkhead-ecs/bulkhead/internal/ingest"
@@ -16,7 +16,8 @@ type tierFlags struct {
 	fallback                   string
 }
 
-func (t *tierFlags) add(fs *pflag.FlagSet) {
+func (t *tierFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
 	fs.StringToStringVar(&t.rules, "tier-rules", nil, "which neighbours a tier accepts on a card: tier=exclusive, same or any")
 	fs.StringToStringVar(&t.byService, "tier-by-service", nil, "tier of a service's tasks: service=tier")
 	fs.StringToStringVar(&t.byFamily, "tier-by-family", nil, "tier of a task definition family's tasks: family=tier")
