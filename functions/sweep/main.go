@@ -40,7 +40,7 @@ func start(ctx context.Context) error {
 	}
 	log, store := c.Logger(), c.Store(cfg)
 	client := &ecsapi.Client{API: ecs.NewFromConfig(cfg), Budget: ecsapi.NewBudget(0.75), Clock: boot.Clock}
-	s := &fleet.Sweep{Store: store, ECS: client, Definitions: &fleet.DefinitionCache{Store: store, Source: client}, Bookmarks: store,
+	s := &fleet.Sweep{Store: store, ECS: client, Definitions: &fleet.DefinitionCache{Store: store, Source: client}, Vitals: store, Bookmarks: store,
 		Policy: c.Policy(), Tiers: c.Tiers(), Clock: boot.Clock, Log: log, Parallel: 16, Margin: margin, Wait: boot.Wait}
 	lambda.Start(func(ctx context.Context, _ json.RawMessage) ([]fleet.SweepReport, error) {
 		clusters, err := watched(ctx, c.Clusters, client, store)

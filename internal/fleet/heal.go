@@ -12,6 +12,7 @@ import (
 type healed struct {
 	ghosts, leaks, expired       int
 	late, lost, removed, written bool
+	host                         ledger.Host // as it stands now
 	err                          error
 }
 
@@ -64,6 +65,7 @@ func (s *Sweep) tryHeal(ctx context.Context, id ledger.HostID, t *truth) (r heal
 	reservations := len(h.Reservations)
 	h, pruned := ledger.Prune(h, s.Policy, now)
 	r.expired = reservations - len(h.Reservations)
+	r.host = h
 	r.late = sum.Weight >= ledger.WeightMinor
 	switch {
 	case h.Gone() && len(h.Tasks) == 0 && h.Revision > 0 && !t.saved:

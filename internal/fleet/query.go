@@ -118,18 +118,25 @@ func (q *Query) Task(ctx context.Context, cluster, arn string) (ledger.View, led
 	return ledger.View{}, ledger.Task{}, ledger.ErrNotFound
 }
 
-// Findings judges every host of a cluster now.
+// Findings judges every host of a cluster now, and compares it with what its own
+// agent reported.
 func (q *Query) Findings(ctx context.Context, cluster string) ([]ledger.Finding, error) {
 	now := q.Clock()
 	var out []ledger.Finding
+	var views []ledger.View
 	var holds Holders
 	err := EachHost(ctx, q.Store, cluster, func(h ledger.Host) error {
 		v := h.View(now)
+		views = append(views, v)
 		out = append(out, ledger.Check(v, q.Policy, now)...)
 		holds.Add(v)
 		return nil
 	})
-	out = append(out, holds.Findings()...)
+	if err != nil {
+		return nil, err
+	}
+	gaps, err := gapsOf(ctx, q.Vitals, views, q.Clock)
+	out = append(append(out, holds.Findings()...), gaps...)
 	ledger.SortFindings(out)
 	return out, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-ecs/bulkhead/events"
+	"github.com/bulkhead-ecs/bulkhead/internal/drift"
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
 	"github.com/bulkhead-ecs/bulkhead/internal/health"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
@@ -137,6 +138,8 @@ func (r *Reports) take(ctx context.Context, id ledger.HostID, rep events.HostRep
 	rec.BootID, rec.Sequence, rec.ReceivedAt = rep.BootID, rep.Sequence, now
 	rep.Signals = nil // they are in the state now
 	rec.Report = rep
+	gaps := drift.Compare(host.View(now), reportOf(rec), drift.DefaultPolicy(), now)
+	rec.Since = drift.Since(rec.Since, gaps, now)
 	rec, err = r.Records.SaveHealth(ctx, rec)
 	if err != nil {
 		return rec, err
@@ -145,7 +148,7 @@ func (r *Reports) take(ctx context.Context, id ledger.HostID, rep events.HostRep
 		r.Log.WarnContext(ctx, "signals refused", "instance", rep.InstanceID, "refused", len(refused), "first", refused[0].Error())
 	}
 	r.Log.InfoContext(ctx, "report accepted", "instance", rep.InstanceID, "boot", rep.BootID, "sequence", rep.Sequence, "cause", rep.Cause,
-		"signals", len(signals), "level", rec.Verdict.Host.Level.String(), "was", before.String(), "reasons", len(rec.Verdict.Reasons))
+		"signals", len(signals), "level", rec.Verdict.Host.Level.String(), "was", before.String(), "reasons", len(rec.Verdict.Reasons), "gaps", len(gaps))
 	return rec, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bulkhead-ecs/bulkhead/internal/ingest"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
+	"github.com/bulkhead-ecs/bulkhead/internal/vitals"
 )
 
 // ECS is what the sweep asks of ECS. Adapters page and keep to ECS's budgets;
@@ -45,7 +46,8 @@ type Sweep struct {
 	Store       ledger.Store
 	ECS         ECS
 	Definitions Definitions
-	Bookmarks   Bookmarks // optional: without, a sweep cut short starts over
+	Vitals      vitals.Store // optional: without, the ledger is not compared with hosts' reports
+	Bookmarks   Bookmarks    // optional: without, a sweep cut short starts over
 	Policy      ledger.Policy
 	Tiers       ingest.Tiers
 	Clock       Clock
@@ -57,16 +59,18 @@ type Sweep struct {
 
 // SweepReport counts what a sweep found and did.
 type SweepReport struct {
-	Cluster  string
-	Hosts    int // container instances that ECS told of
-	Tasks    int // tasks that ECS told of
-	Ghosts   int // ECS has them on a GPU, the ledger had not
-	Leaks    int // the ledger had them, ECS has not
-	Late     int // hosts whose ledger lagged in anything that is seen
-	Expired  int // reservations dropped
-	Lost     int // hosts that ECS does not know any more
-	Removed  int // hosts dropped from the ledger
-	Written  int // commits
+	Cluster string
+	Hosts   int // container instances that ECS told of
+	Tasks   int // tasks that ECS told of
+	Ghosts  int // ECS has them on a GPU, the ledger had not
+	Leaks   int // the ledger had them, ECS has not
+	Late    int // hosts whose ledger lagged in anything that is seen
+	Expired int // reservations dropped
+	Lost    int // hosts that ECS does not know any more
+	Removed int // hosts dropped from the ledger
+	Written int // commits
+	// Gaps count what differs between the ledger and the hosts' own reports, by kind.
+	Gaps     map[ledger.Kind]int
 	Complete bool
 }
 
@@ -137,6 +141,9 @@ func (s *Sweep) walk(ctx context.Context, ids []ledger.HostID, truth *truth, rep
 			}
 			r.addTo(rep)
 		}
+		if err := s.compare(ctx, results, rep); err != nil {
+			errs = append(errs, err)
+		}
 		if err := s.mark(ctx, rep.Cluster, chunk[len(chunk)-1].Instance); err != nil {
 			return err
 		}
@@ -146,8 +153,26 @@ func (s *Sweep) walk(ctx context.Context, ids []ledger.HostID, truth *truth, rep
 	}
 	rep.Complete = len(errs) == 0
 	s.Log.InfoContext(ctx, "sweep done", "cluster", rep.Cluster, "hosts", rep.Hosts, "tasks", rep.Tasks,
-		"ghosts", rep.Ghosts, "leaks", rep.Leaks, "late", rep.Late, "written", rep.Written, "removed", rep.Removed)
+		"ghosts", rep.Ghosts, "leaks", rep.Leaks, "late", rep.Late, "written", rep.Written, "removed", rep.Removed, "gaps", rep.Gaps)
 	return errors.Join(errs...)
+}
+
+// compare counts the gaps between the healed hosts and their own reports.
+func (s *Sweep) compare(ctx context.Context, hosts []healed, rep *SweepReport) error {
+	var views []ledger.View
+	for _, h := range hosts {
+		if h.err == nil && !h.removed {
+			views = append(views, h.host.View(s.Clock()))
+		}
+	}
+	gaps, err := gapsOf(ctx, s.Vitals, views, s.Clock)
+	for _, g := range gaps {
+		if rep.Gaps == nil {
+			rep.Gaps = map[ledger.Kind]int{}
+		}
+		rep.Gaps[g.Kind]++
+	}
+	return err
 }
 
 // known lists the ledger's hosts of the cluster.

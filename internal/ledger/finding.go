@@ -34,13 +34,28 @@ const (
 	DescribeUnreadable  Kind = "DescribeUnreadable"  // a saved describe answer that could not be used
 	TaskOnTwoHosts      Kind = "TaskOnTwoHosts"      // one task holds on more than one host
 	EventRejected       Kind = "EventRejected"       // an event that is not believed, with why
+
+	// Gaps between the ledger and the host's own report: package drift.
+	DeviceNotRegistered Kind = "DeviceNotRegistered" // the host has a card that ECS does not list
+	DeviceNotSeen       Kind = "DeviceNotSeen"       // ECS lists a card that the driver does not show
+	TotalMismatch       Kind = "TotalMismatch"       // ECS and the driver count another memory
+	ModeMismatch        Kind = "ModeMismatch"        // a task on a card that another one holds whole
+	TaskNotInLedger     Kind = "TaskNotInLedger"     // it holds memory and the ledger does not know it
+	HeldAfterStop       Kind = "HeldAfterStop"       // stopped by ECS's word, and still on the card
+	LimitMismatch       Kind = "LimitMismatch"       // the memory limit in force is missing or looser than declared
+	CeilingMismatch     Kind = "CeilingMismatch"     // the compute ceiling in force is missing or looser than declared
+	OverShare           Kind = "OverShare"           // it uses more memory than it declares
+	MPSBypass           Kind = "MPSBypass"           // a process of a task beside MPS
+	ForeignProcess      Kind = "ForeignProcess"      // a process of no task on a card
 )
 
 // Kinds are all kinds of findings, in one order.
 func Kinds() []Kind {
 	return []Kind{OverMemory, ModeConflict, ShareNotPositive, ShareAboveCard, ComputeOutOfRange, TooManyClients, TierConflict, NoLease,
 		ReservationExpired, ShareSizeUnknown, UnknownDevice, DeviceVanished, InvalidGPUID, SplitTask, RunningAfterStopped, TaskLost,
-		TotalNotPositive, StoppingHold, ItemDamaged, SeveralSources, DescribeUnreadable, TaskOnTwoHosts, EventRejected}
+		TotalNotPositive, StoppingHold, ItemDamaged, SeveralSources, DescribeUnreadable, TaskOnTwoHosts, EventRejected,
+		DeviceNotRegistered, DeviceNotSeen, TotalMismatch, ModeMismatch, TaskNotInLedger, HeldAfterStop, LimitMismatch, CeilingMismatch,
+		OverShare, MPSBypass, ForeignProcess}
 }
 
 // Severity orders findings for people.

@@ -21,6 +21,9 @@ type Record struct {
 	Report     events.HostReport
 	State      health.State
 	Verdict    health.Verdict
+	// Since is when each standing gap between report and ledger was first seen, by
+	// drift.Key.
+	Since map[string]time.Time `json:",omitempty"`
 }
 
 // Store keeps one record an instance, under the same rules as ledger.Store:
