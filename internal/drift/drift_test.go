@@ -59,23 +59,27 @@ func TestEachGapHasItsName(t *testing.T) {
 		report func(*events.HostReport)
 		want   string
 	}{
-		"all as it should be":                  {nil, nil, ""},
-		"a card that ECS does not list":        {nil, func(r *events.HostReport) { r.Devices = append(r.Devices, events.ReportDevice{UUID: other, TotalMiB: 1}) }, "DeviceNotRegistered"},
+		"all as it should be": {nil, nil, ""},
+		"a card that ECS does not list": {nil, func(r *events.HostReport) {
+			r.Devices = append(r.Devices, events.ReportDevice{UUID: other, TotalMiB: 1})
+		}, "DeviceNotRegistered"},
 		"a card that the driver does not show": {nil, func(r *events.HostReport) { r.Devices[0].UUID = other }, "DeviceNotSeen DeviceNotRegistered"},
-		"a lost card is told as health":        {nil, func(r *events.HostReport) { r.Devices = append(r.Devices, events.ReportDevice{UUID: other, Lost: true}) }, ""},
-		"another total":                        {nil, func(r *events.HostReport) { r.Devices[0].TotalMiB -= 1000 }, "TotalMismatch"},
-		"totals that differ by little":         {nil, func(r *events.HostReport) { r.Devices[0].TotalMiB -= 60 }, ""},
-		"NVML could not be read":               {nil, func(r *events.HostReport) { r.NVML, r.Devices = "hung", nil }, ""},
-		"a task that nobody told of":           {nil, func(r *events.HostReport) { r.Shares[0].TaskArn += "2" }, "TaskNotInLedger"},
-		"stopped, and still there":             {func(x *ledger.Task) { x.Phase, x.StoppedAt = ledger.PhaseStopped, now.Add(-2*time.Minute) }, nil, "HeldAfterStop"},
-		"stopped a moment ago":                 {func(x *ledger.Task) { x.Phase, x.StoppedAt = ledger.PhaseStopped, now.Add(-30*time.Second) }, nil, ""},
-		"no limit in force":                    {nil, func(r *events.HostReport) { r.Shares[0].LimitMiB = nil }, "LimitMismatch"},
-		"a looser limit in force":              {nil, func(r *events.HostReport) { r.Shares[0].LimitMiB = n(8000) }, "LimitMismatch"},
-		"a tighter limit in force":             {nil, func(r *events.HostReport) { r.Shares[0].LimitMiB = n(2000) }, ""},
-		"no ceiling in force":                  {nil, func(r *events.HostReport) { r.Shares[0].Percent = nil }, "CeilingMismatch"},
-		"no ceiling declared":                  {func(x *ledger.Task) { x.Shares[0].Compute = 0 }, func(r *events.HostReport) { r.Shares[0].Percent = nil }, ""},
-		"more than it declares":                {nil, func(r *events.HostReport) { r.Shares[0].UsedMiB = n(6500) }, "OverShare"},
-		"memory that NVML does not tell":       {nil, func(r *events.HostReport) { r.Shares[0].UsedMiB = nil }, ""},
+		"a lost card is told as health": {nil, func(r *events.HostReport) {
+			r.Devices = append(r.Devices, events.ReportDevice{UUID: other, Lost: true})
+		}, ""},
+		"another total":                  {nil, func(r *events.HostReport) { r.Devices[0].TotalMiB -= 1000 }, "TotalMismatch"},
+		"totals that differ by little":   {nil, func(r *events.HostReport) { r.Devices[0].TotalMiB -= 60 }, ""},
+		"NVML could not be read":         {nil, func(r *events.HostReport) { r.NVML, r.Devices = "hung", nil }, ""},
+		"a task that nobody told of":     {nil, func(r *events.HostReport) { r.Shares[0].TaskArn += "2" }, "TaskNotInLedger"},
+		"stopped, and still there":       {func(x *ledger.Task) { x.Phase, x.StoppedAt = ledger.PhaseStopped, now.Add(-2*time.Minute) }, nil, "HeldAfterStop"},
+		"stopped a moment ago":           {func(x *ledger.Task) { x.Phase, x.StoppedAt = ledger.PhaseStopped, now.Add(-30*time.Second) }, nil, ""},
+		"no limit in force":              {nil, func(r *events.HostReport) { r.Shares[0].LimitMiB = nil }, "LimitMismatch"},
+		"a looser limit in force":        {nil, func(r *events.HostReport) { r.Shares[0].LimitMiB = n(8000) }, "LimitMismatch"},
+		"a tighter limit in force":       {nil, func(r *events.HostReport) { r.Shares[0].LimitMiB = n(2000) }, ""},
+		"no ceiling in force":            {nil, func(r *events.HostReport) { r.Shares[0].Percent = nil }, "CeilingMismatch"},
+		"no ceiling declared":            {func(x *ledger.Task) { x.Shares[0].Compute = 0 }, func(r *events.HostReport) { r.Shares[0].Percent = nil }, ""},
+		"more than it declares":          {nil, func(r *events.HostReport) { r.Shares[0].UsedMiB = n(6500) }, "OverShare"},
+		"memory that NVML does not tell": {nil, func(r *events.HostReport) { r.Shares[0].UsedMiB = nil }, ""},
 		"beside MPS": {nil, func(r *events.HostReport) {
 			r.Processes = []events.ReportProcess{{PID: 7, GPU: r.Devices[0].UUID, Kind: "bypass", TaskArn: chatARN, Container: "app"}}
 		}, "MPSBypass"},
