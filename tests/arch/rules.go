@@ -28,6 +28,7 @@ var rules = []rule{
 	{"internal/vitals", 2, nil},
 	{"internal/ingest", 3, nil},
 	{"internal/fleet", 4, nil},
+	{"internal/remediate", 4, nil},
 	{"internal/dynamo", 5, nil},
 	{"internal/memstore", 5, nil},
 	{"internal/changes", 5, nil},
@@ -42,6 +43,7 @@ var rules = []rule{
 	{"internal/sim", 1, nil},                     // a model of ECS, not of us: it may know none of our packages but the vocabulary
 	{"internal/ledger/ledgertest", 5, nil},
 	{"internal/vitals/vitalstest", 5, nil},
+	{"internal/remediate/casetest", 5, nil},
 	{"functions", 6, nil},
 	{"cmd", 6, nil},
 	{"hostagent", 6, []string{"internal/gpu", "internal/health", "events", "hostagent"}},
