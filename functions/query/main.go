@@ -9,6 +9,7 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/functions/internal/boot"
 	"github.com/bulkhead-ecs/bulkhead/functions/internal/gateway"
 	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
+	"github.com/bulkhead-ecs/bulkhead/internal/health"
 	"github.com/bulkhead-ecs/bulkhead/internal/httpapi"
 )
 
@@ -27,8 +28,12 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	verdicts, err := health.Default()
+	if err != nil {
+		return err
+	}
 	store := c.Store(cfg)
-	api := &httpapi.API{Query: &fleet.Query{Store: store, Vitals: store, Policy: c.Policy(), Clock: boot.Clock}, Log: c.Logger()}
+	api := &httpapi.API{Query: &fleet.Query{Store: store, Vitals: store, Verdicts: &verdicts, Policy: c.Policy(), Clock: boot.Clock}, Log: c.Logger()}
 	lambda.Start(gateway.Handler(api.Handler()))
 	return nil
 }

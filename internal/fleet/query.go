@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
+	"github.com/bulkhead-ecs/bulkhead/internal/health"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
 	"github.com/bulkhead-ecs/bulkhead/internal/vitals"
 )
@@ -16,8 +17,11 @@ import (
 type Query struct {
 	Store  ledger.Store
 	Vitals vitals.Store // optional: without, nothing is known of what hosts report
-	Policy ledger.Policy
-	Clock  Clock
+	// Verdicts judges again when asked, so that a host which fell silent does not
+	// look as it did when it spoke last; nil shows the verdict of the last report.
+	Verdicts *health.Policy
+	Policy   ledger.Policy
+	Clock    Clock
 }
 
 // Health is what an instance's own agent says of it. ledger.ErrNotFound while no
@@ -26,7 +30,11 @@ func (q *Query) Health(ctx context.Context, ec2 string) (vitals.Record, error) {
 	if q.Vitals == nil || ec2 == "" {
 		return vitals.Record{}, ledger.ErrNotFound
 	}
-	return q.Vitals.Health(ctx, ec2)
+	rec, err := q.Vitals.Health(ctx, ec2)
+	if err == nil && q.Verdicts != nil {
+		rec.State, rec.Verdict, _ = health.Assess(rec.State, nil, *q.Verdicts, q.Clock())
+	}
+	return rec, err
 }
 
 // Clusters lists the clusters that have a host.

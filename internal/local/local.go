@@ -15,9 +15,12 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/changes"
 	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
+	"github.com/bulkhead-ecs/bulkhead/internal/health"
 	"github.com/bulkhead-ecs/bulkhead/internal/httpapi"
 	"github.com/bulkhead-ecs/bulkhead/internal/ingest"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
+	"github.com/bulkhead-ecs/bulkhead/internal/sim"
+	"github.com/bulkhead-ecs/bulkhead/internal/vitals"
 	"github.com/bulkhead-ecs/bulkhead/internal/webui"
 )
 
@@ -28,9 +31,11 @@ type Options struct {
 	Seed  uint64        // the same seed gives the same day
 	Speed float64       // seconds of fleet time a second
 	For   time.Duration // end by itself after this; 0 runs until it is stopped
-	Quiet bool          // print nothing while it runs
+	Quiet bool          // print nothing but the address
 	Store ledger.Store
-	Log   *slog.Logger
+	// Vitals keeps what hosts report; usually the same store.
+	Vitals vitals.Store
+	Log    *slog.Logger
 	// Ready is told the API's address once it answers.
 	Ready func(address string)
 }
@@ -44,20 +49,27 @@ var (
 // tick is how often the day moves on.
 const tick = 100 * time.Millisecond
 
+// clusterARN is the simulated cluster.
+const clusterARN = "arn:aws:ecs:" + worldRegion + ":" + worldAccount + ":cluster/" + ClusterName
+
 // sweepEvery is the sweep's period in fleet time, as in the template.
 const sweepEvery = time.Minute
 
 // run is one local run.
 type run struct {
-	o      Options
-	day    *day
-	ingest fleet.Ingest
-	sweep  fleet.Sweep
-	outbox fleet.Outbox
-	images []fleet.Image
-	counts fleet.Counts
-	events int
-	clock  struct {
+	o       Options
+	world   *world
+	agents  agents
+	ecs     *ecsFace
+	ingest  fleet.Ingest
+	sweep   fleet.Sweep
+	outbox  fleet.Outbox
+	reports fleet.Reports
+	query   fleet.Query
+	images  []fleet.Image
+	counts  fleet.Counts
+	events  int
+	clock   struct {
 		sync.Mutex
 		now time.Time
 	}
@@ -70,13 +82,22 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r := newRun(o)
-	api := &httpapi.API{Query: &fleet.Query{Store: o.Store, Policy: r.ingest.Policy, Clock: r.now}, Log: o.Log}
-	srv := &http.Server{Handler: webui.Handler(api.Handler()), ReadHeaderTimeout: 5 * time.Second}
+	r, err := newRun(ctx, o)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	defer r.ecs.close()
+	api := &httpapi.API{Query: &r.query, Log: o.Log}
+	mux := http.NewServeMux()
+	mux.Handle("/", webui.Handler(api.Handler()))
+	mux.HandleFunc("POST "+InjectPath, r.injects)
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
 	address := "http://" + ln.Addr().String()
-	if !o.Quiet {
+	if o.Quiet {
+		fmt.Fprintln(out, address) // the one thing that nobody can guess
+	} else {
 		welcome(out, o, address)
 	}
 	if o.Ready != nil {
@@ -118,21 +139,35 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return ln, err
 }
 
-func newRun(o Options) *run {
+func newRun(ctx context.Context, o Options) (*run, error) {
 	start := time.Now().UTC().Truncate(time.Second)
-	r := &run{o: o, day: newDay(o.Seed, o.Hosts, start), counts: fleet.Counts{}}
+	r := &run{o: o, agents: agents{}, counts: fleet.Counts{}}
 	r.clock.now = start
+	var err error
+	if r.world, err = newWorld(o.Seed, o.Hosts, start); err != nil {
+		return nil, err
+	}
+	verdicts, err := health.Default()
+	if err != nil {
+		return nil, err
+	}
+	if r.ecs, err = openECS(ctx, r.world.face, r.now); err != nil {
+		return nil, err
+	}
 	policy := ledger.DefaultPolicy()
 	policy.Tiers = map[gpu.Tier]ledger.TierRule{"critical": ledger.TierOnlySame}
 	store := changes.Notify(o.Store, func(before, after ledger.Host) {
 		r.images = append(r.images, fleet.Image{Before: before, After: after, At: r.now()})
 	})
 	tiers := ingest.Tiers{}
-	r.ingest = fleet.Ingest{Store: store, Definitions: r.day, Oracle: r.day, Policy: policy, Tiers: tiers, Clock: r.now, Log: o.Log,
-		Scope: ingest.Scope{Accounts: []string{dayAccount}, Regions: []string{dayRegion}}}
-	r.sweep = fleet.Sweep{Store: store, ECS: r.day, Definitions: r.day, Policy: policy, Tiers: tiers, Clock: r.now, Log: o.Log}
+	definitions := &fleet.DefinitionCache{Store: o.Store, Source: r.ecs.client}
+	r.ingest = fleet.Ingest{Store: store, Definitions: definitions, Oracle: r.ecs.client, Policy: policy, Tiers: tiers, Clock: r.now, Log: o.Log,
+		Scope: ingest.Scope{Accounts: []string{worldAccount}, Regions: []string{worldRegion}}}
+	r.sweep = fleet.Sweep{Store: store, ECS: r.ecs.client, Definitions: definitions, Vitals: o.Vitals, Policy: policy, Tiers: tiers, Clock: r.now, Log: o.Log}
 	r.outbox = fleet.Outbox{Store: o.Store, Policy: policy}
-	return r
+	r.reports = fleet.Reports{Records: o.Vitals, Store: store, Policy: verdicts, Accounts: []string{worldAccount}, Roles: []string{agentRole}, Clock: r.now, Log: o.Log}
+	r.query = fleet.Query{Store: o.Store, Vitals: o.Vitals, Verdicts: &verdicts, Policy: policy, Clock: r.now}
+	return r, nil
 }
 
 func (r *run) now() time.Time {
@@ -143,7 +178,7 @@ func (r *run) now() time.Time {
 
 // live moves the day on, tick by tick, and handles what it makes.
 func (r *run) live(ctx context.Context, out io.Writer) error {
-	if err := r.step(ctx, 10*time.Minute); err != nil { // so that there is something to see
+	if err := r.step(ctx, settle); err != nil { // so that there is something to see
 		return err
 	}
 	ticker := time.NewTicker(tick)
@@ -174,26 +209,29 @@ func (r *run) step(ctx context.Context, by time.Duration) error {
 	end := r.now().Add(by)
 	for r.now().Before(end) {
 		next := r.now().Add(min(end.Sub(r.now()), 15*time.Second))
-		raws := r.day.advance(next)
+		emitted, err := r.world.advance(next)
+		if err != nil {
+			return err
+		}
 		r.clock.Lock()
 		r.clock.now = next.Truncate(time.Millisecond)
 		r.clock.Unlock()
 		if !r.now().Before(end) || next.Equal(end) {
 			end = r.now()
 		}
-		if err := r.handle(ctx, raws); err != nil {
+		if err := r.handle(ctx, emitted); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *run) handle(ctx context.Context, raws [][]byte) error {
-	msgs := make([]fleet.Message, len(raws))
-	for i, raw := range raws {
-		msgs[i] = fleet.Message{ID: fmt.Sprint(r.events + i), Body: raw}
+func (r *run) handle(ctx context.Context, emitted []sim.Emitted) error {
+	msgs := make([]fleet.Message, len(emitted))
+	for i, e := range emitted {
+		msgs[i] = fleet.Message{ID: fmt.Sprint(r.events + i), Body: e.Body}
 	}
-	r.events += len(raws)
+	r.events += len(emitted)
 	for _, reply := range r.ingest.Batch(ctx, msgs) {
 		r.counts[reply.Outcome]++
 		if reply.Outcome == fleet.Failed {
@@ -202,9 +240,12 @@ func (r *run) handle(ctx context.Context, raws [][]byte) error {
 	}
 	if now := r.now(); now.Sub(r.lastSweep) >= sweepEvery {
 		r.lastSweep = now
-		if _, err := r.sweep.Cluster(ctx, dayCluster); err != nil {
+		if _, err := r.sweep.Cluster(ctx, clusterARN); err != nil {
 			return err
 		}
+	}
+	if err := r.agents.report(ctx, r.world, &r.reports); err != nil {
+		return err
 	}
 	images := r.images
 	r.images = nil
@@ -212,7 +253,7 @@ func (r *run) handle(ctx context.Context, raws [][]byte) error {
 }
 
 func welcome(out io.Writer, o Options, address string) {
-	fmt.Fprintf(out, `Bulkhead runs here, with no AWS and no GPU: %d hosts of a pretended ECS cluster, seed %d, %g× time.
+	fmt.Fprintf(out, `Bulkhead runs here, with no AWS and no GPU: %d hosts of a simulated ECS cluster, seed %d, %g× time.
 The API answers at %s, and the same address in a browser shows the fleet.
 
 Try in another terminal:
@@ -221,6 +262,8 @@ Try in another terminal:
   bulkhead tenants GPU-…              the blast radius of one card
   bulkhead findings                   what is wrong, by name
   bulkhead history i-… --at 5m        what stood on a host five minutes ago
+  bulkhead health                     what each host's agent says, and what follows
+  bulkhead local inject mps-dead      break something, and be told what to watch
   curl -s %s/v1/clusters/gpu-local/summary
 
 Ctrl-C stops it.
@@ -229,8 +272,7 @@ Ctrl-C stops it.
 }
 
 func (r *run) status(ctx context.Context, out io.Writer) {
-	q := fleet.Query{Store: r.o.Store, Policy: r.ingest.Policy, Clock: r.now}
-	s, err := q.Summary(ctx, dayCluster)
+	s, err := r.query.Summary(ctx, clusterARN)
 	if err != nil {
 		return
 	}

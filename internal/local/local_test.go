@@ -3,16 +3,21 @@ package local
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/bulkhead-ecs/bulkhead/events"
@@ -20,41 +25,64 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/httpapi"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
 	"github.com/bulkhead-ecs/bulkhead/internal/memstore"
+	"github.com/bulkhead-ecs/bulkhead/internal/sim"
 )
 
 func options() Options {
-	return Options{Addr: "127.0.0.1:0", Hosts: 6, Seed: 1, Speed: 600, Store: memstore.New(), Log: slog.New(slog.DiscardHandler)}
+	store := memstore.New()
+	return Options{Addr: "127.0.0.1:0", Hosts: 8, Seed: 1, Speed: 600, Store: store, Vitals: store, Log: slog.New(slog.DiscardHandler)}
+}
+
+func begin(t *testing.T, o Options) *run {
+	t.Helper()
+	r, err := newRun(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.ecs.close)
+	return r
 }
 
 func TestTheSameSeedGivesTheSameDayAndEveryEventIsUnderstood(t *testing.T) {
 	start := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
-	a, b := newDay(7, 9, start), newDay(7, 9, start)
-	seen := map[string]int{}
-	for n := range 24 * 4 {
-		until := start.Add(time.Duration(n+1) * 15 * time.Minute)
-		x, y := a.advance(until), b.advance(until)
-		if !bytes.Equal(bytes.Join(x, nil), bytes.Join(y, nil)) {
-			t.Fatalf("the days part at %s", until)
+	day := func(seed uint64, hours int) (string, map[string]int) {
+		w, err := newWorld(seed, 8, start)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, raw := range x {
-			ev, err := events.Parse(raw, events.Limits{})
+		seen := map[string]int{}
+		digest := sha256.New()
+		for n := range hours * 60 {
+			out, err := w.advance(start.Add(time.Duration(n+1) * time.Minute))
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen[ev.DetailType]++
+			for _, e := range out {
+				ev, err := events.Parse(e.Body, events.Limits{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				seen[ev.DetailType]++
+				digest.Write(e.Body)
+			}
 		}
+		return hex.EncodeToString(digest.Sum(nil)), seen
 	}
-	if len(seen) < 4 || seen["ECS Task State Change"] < 500 {
+	one, seen := day(7, 24)
+	if again, _ := day(7, 24); again != one {
+		t.Error("the days part")
+	}
+	if len(seen) < 5 || seen["ECS Task State Change"] < 500 || seen["EC2 Spot Instance Interruption Warning"] == 0 {
 		t.Errorf("a day of %v", seen)
 	}
-	if c := newDay(8, 9, start); bytes.Equal(bytes.Join(c.advance(start.Add(time.Hour)), nil), bytes.Join(newDay(7, 9, start).advance(start.Add(time.Hour)), nil)) {
+	if other, _ := day(8, 1); other == one {
 		t.Error("another seed gives the same day")
 	}
 }
 
-// At the end of a day the ledger must be what the fleet is.
+// At every hour of the day the ledger must be what the fleet is.
 func TestTheLedgerFollowsTheFleet(t *testing.T) {
-	r := newRun(options())
+	r := begin(t, options())
 	for range 24 {
 		if err := r.step(context.Background(), time.Hour); err != nil {
 			t.Fatal(err)
@@ -63,23 +91,120 @@ func TestTheLedgerFollowsTheFleet(t *testing.T) {
 		if err := r.handle(context.Background(), nil); err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]gpu.MiB{}
-		for _, task := range r.day.sorted() {
-			if task.last != "STOPPED" && !task.service.containers[0].whole {
-				want[task.card.uuid] += gpu.MiB(task.service.mib())
+		want, got := map[string]gpu.MiB{}, map[string]gpu.MiB{}
+		r.world.face.Do(func(f *sim.Fleet) {
+			for _, h := range f.Truth() {
+				if h.Memory > 0 {
+					want[string(h.Card)] += h.Memory
+				}
 			}
-		}
-		hosts, _, err := r.o.Store.Hosts(context.Background(), dayCluster, "", 0)
+		})
+		hosts, _, err := r.o.Store.Hosts(context.Background(), clusterARN, "", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, h := range hosts {
 			for _, d := range h.View(r.now()).Devices {
-				if d.Mode != gpu.ModeDedicated && !h.Gone() && d.Held != want[string(d.UUID)] {
-					t.Fatalf("%s: %s holds %v, the fleet says %v", r.now(), d.UUID, d.Held, want[string(d.UUID)])
+				if d.Mode != gpu.ModeDedicated && d.Held > 0 {
+					got[string(d.UUID)] = d.Held
 				}
 			}
 		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%s (-fleet +ledger)\n%s", r.now(), diff)
+		}
+	}
+	if len(r.agents) < r.o.Hosts {
+		t.Errorf("%d agents of %d hosts spoke", len(r.agents), r.o.Hosts)
+	}
+}
+
+// Each fault is seen where the answer says, through the real handlers.
+func TestEveryInjectedFaultIsSeen(t *testing.T) {
+	ctx := context.Background()
+	level := func(r *run, host string) string {
+		rec, err := r.query.Health(ctx, host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := []string{rec.Verdict.Host.Level.String(), rec.Report.MPS.State, rec.Report.NVML}
+		for _, x := range rec.Verdict.Reasons {
+			words = append(words, x.Token)
+		}
+		return strings.Join(words, " ")
+	}
+	viewOf := func(r *run, host string) ledger.View {
+		v, err := r.query.HostOfInstance(ctx, host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for kind, c := range map[string]struct {
+		in   Injection
+		wait time.Duration
+		see  func(r *run, host string) string
+		want string
+	}{
+		"xid":              {Injection{Xid: 79}, 2 * time.Minute, level, "Xid79"},
+		"mps-dead":         {Injection{}, 2 * time.Minute, level, "MpsControlDead"},
+		"mps-wedged":       {Injection{}, 2 * time.Minute, level, "wedged"},
+		"mps-fault":        {Injection{}, 20 * time.Second, level, "fault"},
+		"nvml-hang":        {Injection{}, 2 * time.Minute, level, "NvmlUnresponsive"},
+		"agent-silent":     {Injection{}, 30 * time.Minute, level, "AgentSilent"},
+		"spot":             {Injection{}, time.Minute, func(r *run, host string) string { return viewOf(r, host).Host.Registration.Status }, "DRAINING"},
+		"host-terminate":   {Injection{}, time.Minute, func(r *run, host string) string { return viewOf(r, host).Host.EC2.State }, "terminated"},
+		"reboot-new-uuids": {Injection{}, 3 * time.Minute, func(r *run, host string) string { return fmt.Sprint(len(viewOf(r, host).Host.Cards())) }, ""},
+		"event-loss":       {Injection{For: 5 * time.Minute}, time.Minute, func(*run, string) string { return "" }, ""},
+		"ec2-impaired":     {Injection{}, time.Minute, func(*run, string) string { return "" }, ""},
+		"mps-recover":      {Injection{}, time.Minute, level, "healthy"},
+		agentBack:          {Injection{}, time.Minute, level, "healthy"},
+		nvmlBack:           {Injection{}, time.Minute, level, "healthy"},
+	} {
+		r := begin(t, options())
+		if err := r.step(ctx, settle); err != nil {
+			t.Fatal(err)
+		}
+		c.in.Kind = kind
+		out, err := r.inject(c.in)
+		if err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		if out.Said == "" || len(out.Watch) == 0 || out.Said == "Done." {
+			t.Errorf("%s: the answer tells nothing: %+v", kind, out)
+		}
+		if err := r.step(ctx, c.wait); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.see(r, out.Host); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q in it", kind, got, c.want)
+		}
+	}
+	if n := len(InjectKinds()); n != 14 {
+		t.Errorf("%d faults can be injected and 14 are tried", n)
+	}
+}
+
+func TestAWrongInjectionSaysWhatIsRight(t *testing.T) {
+	r := begin(t, options())
+	if err := r.step(context.Background(), settle); err != nil {
+		t.Fatal(err)
+	}
+	for want, in := range map[string]Injection{
+		"near ids: i-0":      {Kind: "mps-dead", Host: "i-0nowhere"},
+		"faults: agent-back": {Kind: "fire"},
+		"from 1 to 999":      {Kind: "xid"},
+		"up to 24h":          {Kind: "event-loss"},
+		"cards, counted":     {Kind: "xid", Xid: 79, Card: 40},
+	} {
+		if _, err := r.inject(in); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", in, err, want)
+		}
+	}
+	w := httptest.NewRecorder()
+	r.injects(w, httptest.NewRequest(http.MethodPost, InjectPath, strings.NewReader(`{"kind":"mps-dead"}`)))
+	if w.Code != http.StatusForbidden {
+		t.Errorf("a page of another origin may break the fleet: %d", w.Code)
 	}
 }
 

@@ -84,7 +84,7 @@ func TestEveryCommandPrintsWhatItDid(t *testing.T) {
 	for _, args := range [][]string{
 		{"gpus"}, {"gpus", "-o", "wide"}, {"gpus", "-o", "json"}, {"hosts"}, {"hosts", "-o", "wide"}, {"tasks"}, {"tasks", "-o", "json"}, {"findings"}, {"findings", "-o", "wide"}, {"health"}, {"health", "-o", "wide"}, {"health", "--help"},
 		{"tenants", "GPU-3f1c6b2e"}, {"history", "i-0a", "--at", "5m"}, {"history", "i-0b"}, {},
-		{"--help"}, {"gpus", "--help"}, {"hosts", "--help"}, {"tasks", "--help"}, {"tenants", "--help"}, {"history", "--help"}, {"version", "--help"}, {"findings", "--help"}, {"replay", "--help"}, {"local", "--help"},
+		{"--help"}, {"gpus", "--help"}, {"hosts", "--help"}, {"tasks", "--help"}, {"tenants", "--help"}, {"history", "--help"}, {"version", "--help"}, {"findings", "--help"}, {"replay", "--help"}, {"local", "--help"}, {"local", "inject", "--help"},
 		{"lint", "--help"}, {"lint", "testdata/lint.json"}, {"lint", "testdata/help.golden"},
 	} {
 		name := strings.Trim(strings.NewReplacer("-", "", "testdata/", "").Replace(strings.Join(args, "_")), "_")
@@ -141,6 +141,16 @@ func TestWrongUseIsExitTwoAndOneSentence(t *testing.T) {
 		{[]string{"replay", "--events", "nowhere.jsonl"}, ExitUse, "nowhere.jsonl"},
 		{[]string{"replay", "--events", "-", "--store", "disk"}, ExitUse, "memory or dynamodb"},
 		{[]string{"local", "--hosts", "0"}, ExitUse, "1 to 200"},
+		{[]string{"local", "--speed", "NaN"}, ExitUse, "more than 0"},
+		{[]string{"local", "--for", "-3s"}, ExitUse, "a time to come"},
+		{[]string{"local", "--port", "99999"}, ExitUse, "1 to 65535"},
+		{[]string{"local", "--seed", "one"}, ExitUse, "--seed"},
+		{[]string{"local", "inject"}, ExitUse, "accepts between 1 and 2"},
+		{[]string{"local", "inject", "xid"}, ExitUse, "inject xid 79"},
+		{[]string{"local", "inject", "event-loss", "soon"}, ExitUse, "event-loss 5m"},
+		{[]string{"local", "inject", "spot", "i-0a"}, ExitUse, "--host"},
+		{[]string{"local", "inject", "spot", "--endpoint", "http://127.0.0.1:1"}, ExitAPI, "bulkhead local"},
+		{[]string{"local", "inject", "spot", "--endpoint", url}, ExitAPI, "is no local run"},
 		{[]string{"gpus", "--endpoint", "gpu-prod"}, ExitUse, "no address"},
 		{[]string{"gpus", "--endpoint", "http://127.0.0.1:1"}, ExitAPI, "bulkhead local"},
 		{[]string{"history", "i-0b", "--endpoint", url}, ExitAPI, "Did you mean i-0a?"},
@@ -269,6 +279,31 @@ func TestEveryCommandWorksAgainstALiveLocalMode(t *testing.T) {
 		if code != ExitFine && (args[0] != "findings" || code != ExitFinding) || out == "" {
 			t.Errorf("bulkhead %s: exit %d\n%s%s", strings.Join(args, " "), code, out, errs)
 		}
+	}
+	for _, x := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"local", "inject", "xid", "79", "--host", host}, ExitFine, "bulkhead health"},
+		{[]string{"local", "inject", "event-loss", "5m"}, ExitFine, "the sweep heals"},
+		{[]string{"local", "inject", "mps-dead", "--host", "i-0nowhere"}, ExitUse, "near ids: i-0"},
+		{[]string{"local", "inject", "fire"}, ExitUse, "faults: agent-back"},
+	} {
+		code, out, errs := command(t, "", env, x.args...)
+		if code != x.code || !strings.Contains(out+errs, x.want) {
+			t.Errorf("bulkhead %s: exit %d\n%s%s, want %d and %q", strings.Join(x.args, " "), code, out, errs, x.code, x.want)
+		}
+	}
+	var told string
+	for range 100 {
+		if _, told, _ = command(t, "", env, "health"); strings.Contains(told, "Xid79") {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if !strings.Contains(told, "Xid79") {
+		t.Errorf("the injected Xid is not seen:\n%s", told)
 	}
 	cancel()
 	if code := <-done; code != ExitFine {

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/local"
 )
 
-func newLocal(_ *globals) *cobra.Command {
+func newLocal(g *globals) *cobra.Command {
 	var o local.Options
 	var store string
 	var port int
@@ -19,23 +19,30 @@ func newLocal(_ *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "local",
 		Short: "Run all of it on this machine, with no AWS and no GPU",
-		Long: "Run the store, the real handlers and the API in one process on loopback, over a day in the life of a\n" +
-			"pretended ECS cluster that packs as ECS does: by GPU memory alone.",
-		Example: "  bulkhead local\n  bulkhead local --hosts 40 --seed 7 --speed 600\n  bulkhead local --for 20s",
+		Long: "Run the store, the real handlers and the API in one process on loopback, over a simulated ECS cluster that\n" +
+			"packs as ECS does: by GPU memory alone. Its services scale with the hours and are deployed anew, instances come\n" +
+			"and go, and things fail now and then. `bulkhead local inject` breaks something at once.",
+		Example: "  bulkhead local\n  bulkhead local --hosts 40 --seed 7 --speed 600\n  bulkhead local --for 20s\n  bulkhead local inject xid 79   # in another terminal",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Hosts < 1 || o.Hosts > 200 {
 				return useError("--hosts %d: give 1 to 200", o.Hosts)
 			}
-			if o.Speed <= 0 || o.Speed > 3600 {
+			if o.For < 0 {
+				return useError("--for %s: give a time to come, such as 20s", o.For)
+			}
+			if port < 0 || port > 65535 {
+				return useError("--port %d: give 1 to 65535, or 0 for a free one", port)
+			}
+			if !(o.Speed > 0 && o.Speed <= 3600) {
 				return useError("--speed %g: give more than 0 and at most 3600", o.Speed)
 			}
-			var done func()
-			var err error
-			if o.Store, done, err = openStore(cmd.Context(), store); err != nil {
+			kept, done, err := openStore(cmd.Context(), store)
+			if err != nil {
 				return err
 			}
 			defer done()
+			o.Store, o.Vitals = kept, kept
 			o.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 			o.Log = slog.New(slog.DiscardHandler)
 			if verbose {
@@ -55,7 +62,8 @@ func newLocal(_ *globals) *cobra.Command {
 	f.DurationVar(&o.For, "for", 0, "end by itself after this long, such as 20s (default: run until stopped)")
 	f.IntVar(&port, "port", 8780, "port of the API on 127.0.0.1; 0 takes a free one")
 	f.StringVar(&store, "store", "dynamodb", "where the ledger is kept: dynamodb (embedded) or memory")
-	f.BoolVar(&o.Quiet, "quiet", false, "print nothing while it runs")
+	f.BoolVar(&o.Quiet, "quiet", false, "print nothing but the address")
+	cmd.AddCommand(newInject(g))
 	f.BoolVar(&verbose, "verbose", false, "log every decision as JSON lines on standard error")
 	return cmd
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
 	"github.com/bulkhead-ecs/bulkhead/internal/memstore"
 	"github.com/bulkhead-ecs/bulkhead/internal/replay"
+	"github.com/bulkhead-ecs/bulkhead/internal/vitals"
 )
 
 type replayFlags struct {
@@ -95,8 +96,14 @@ func runReplay(cmd *cobra.Command, g *globals, f replayFlags) error {
 	return printReplay(cmd, doc, format)
 }
 
-// openStore opens the store that a replay keeps its ledger in.
-func openStore(ctx context.Context, kind string) (ledger.Store, func(), error) {
+// store keeps the ledger, and what hosts report.
+type store interface {
+	ledger.Store
+	vitals.Store
+}
+
+// openStore opens the store that a replay or a local run keeps its ledger in.
+func openStore(ctx context.Context, kind string) (store, func(), error) {
 	switch kind {
 	case "memory":
 		return memstore.New(), func() {}, nil
