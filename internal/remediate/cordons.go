@@ -72,7 +72,6 @@ func (p *Pass) obey(ctx context.Context, g *ground, x Cordon) Outcome {
 	}
 	if x.Want == remedy.StatusActive && out.Result != remedy.Transient && seen.Host.CordonMark != "" {
 		s.Kind = remedy.StepUnmark // the marks of a case that a person overrules
-		s.Case = seen.Host.CordonMark
 		if marks := p.Hands.Take(ctx, g.cluster, s); marks.Result == remedy.Transient {
 			return marks
 		}
