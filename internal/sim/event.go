@@ -28,7 +28,7 @@ func (f *Fleet) emit(source, kind, resource string, detail map[string]any) {
 }
 
 func (f *Fleet) ec2ARN(h *Host) string {
-	return "arn:aws:ec2:" + region + ":" + account + ":instance/" + h.EC2
+	return instanceARN(h.EC2)
 }
 
 func (f *Fleet) ec2Event(h *Host) {
@@ -39,7 +39,7 @@ func (f *Fleet) hostEvent(h *Host) {
 	h.Version++
 	f.emit("aws.ecs", "ECS Container Instance State Change", h.ARN, map[string]any{
 		"clusterArn": f.Cluster(), "containerInstanceArn": h.ARN, "ec2InstanceId": h.EC2, "status": h.Status, "agentConnected": h.Connected, "version": h.Version,
-		"registeredAt": stamp(h.Registered), "updatedAt": stamp(f.now), "versionInfo": map[string]string{"agentVersion": AgentVersion},
+		"registeredAt": stamp(h.Registered), "updatedAt": stamp(f.now), "versionInfo": map[string]string{"agentVersion": h.AgentVersion},
 		"attributes":          h.AllAttributes(),
 		"registeredResources": []any{map[string]any{"name": "GPU", "type": "STRINGSET", "stringSetValue": h.UUIDs()}},
 	})

@@ -34,6 +34,12 @@ type Fleet struct {
 	out         []Emitted
 	lostUntil   time.Time
 	hosts       []*Host
+	ended       []*Host // terminated within the hour
+	byEC2       map[string]*Host
+	byInstance  map[string]*Host
+	groups      []*Group
+	documents   map[string]Document
+	commands    []*Command
 	tasks       []*Task // in order of creation
 	byARN       map[string]*Task
 	services    []*Service
@@ -46,7 +52,7 @@ func New(cfg Config) *Fleet {
 	if cfg.Cluster == "" {
 		cfg.Cluster = "gpu"
 	}
-	return &Fleet{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x73696d)), now: cfg.Start, byARN: map[string]*Task{},
+	return &Fleet{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x73696d)), now: cfg.Start, byARN: map[string]*Task{}, byEC2: map[string]*Host{}, byInstance: map[string]*Host{}, documents: map[string]Document{},
 		definitions: map[string]*Definition{}, revisions: map[string]int{}}
 }
 
@@ -63,6 +69,17 @@ func (f *Fleet) id(kind string) string {
 }
 
 func (f *Fleet) uuid() gpu.UUID {
-	a, b := f.rng.Uint64(), f.rng.Uint64()
-	return gpu.UUID(fmt.Sprintf("GPU-%08x-%04x-4%03x-8%03x-%012x", uint32(a>>32), uint16(a>>16), a&0xfff, b>>52, b&0xffffffffffff))
+	return gpu.UUID("GPU-" + f.token())
 }
+
+// token is a UUID.
+func (f *Fleet) token() string {
+	a, b := f.rng.Uint64(), f.rng.Uint64()
+	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", uint32(a>>32), uint16(a>>16), a&0xfff, b>>52, b&0xffffffffffff)
+}
+
+// Account is the account that the fleet lives in.
+const Account = account
+
+// Zones are the availability zones of the Region.
+func Zones() []string { return []string{region + "a", region + "b", region + "c"} }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -25,7 +24,20 @@ type Host struct {
 	MPS            Daemon
 	Silent         bool // the host's own agent reports nothing
 	NVMLHang       bool
-	strikes        int
+
+	Boot, AMI, AgentVersion string
+	Launched, Ended         time.Time
+	Tags                    map[string]string
+	Spot                    bool
+	TerminationProtected    bool   // EC2's disableApiTermination
+	SSMOffline              bool   // the SSM agent answers nothing
+	Group                   *Group // nil outside any
+	Lifecycle               string // in its group, in Auto Scaling's words
+	ScaleInProtected        bool
+	Unhealthy               bool // its group is about to replace it
+	waits                   []*wait
+	strikes                 int
+	restart, rebooting      bool
 }
 
 // Daemon is the state of the MPS control daemon.
@@ -71,28 +83,14 @@ func (c *Card) fits(d *Definition, others []*Task) bool {
 	return !whole && d.Memory().Fits(mem, c.Total)
 }
 
-// Launch starts an instance that registers after latency.
+// Launch starts an instance outside any group, which registers after latency.
 func (f *Fleet) Launch(shape string, latency time.Duration) (*Host, error) {
 	s, err := ShapeOf(shape)
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{ARN: f.id("container-instance"), EC2: fmt.Sprintf("i-%017x", f.rng.Uint64()>>4), Zone: region + string(rune('a'+f.rng.IntN(3))), Shape: s,
-		Status: "REGISTERING", EC2State: "pending", Health: "INITIALIZING", MPS: DaemonServing, Attributes: map[string]string{}}
-	f.deal(h)
-	f.hosts = append(f.hosts, h)
-	f.after(latency, func() {
-		if h.EC2State != "pending" {
-			return
-		}
-		h.EC2State, h.Status, h.Connected, h.Registered, h.HealthAt = "running", "ACTIVE", true, f.now, f.now
-		f.ec2Event(h)
-		f.hostEvent(h)
-		f.after(20*time.Second, func() { f.probe(h) })
-		if f.cfg.Flaps {
-			f.after(f.between(time.Minute, 2*time.Hour), func() { f.flap(h) })
-		}
-	})
+	h := f.newHost(s)
+	f.after(latency, func() { f.up(h) })
 	return h, nil
 }
 
@@ -108,14 +106,15 @@ func (f *Fleet) flap(h *Host) {
 	if h.Status == "INACTIVE" {
 		return
 	}
-	h.Connected = false
-	f.hostEvent(h)
-	f.after(f.between(time.Second, 20*time.Second), func() {
-		if h.Status != "INACTIVE" {
-			h.Connected = true
-			f.hostEvent(h)
-		}
-	})
+	if boot := h.Boot; h.Connected && h.EC2State == "running" {
+		f.disconnect(h)
+		f.after(f.between(time.Second, 20*time.Second), func() {
+			if h.EC2State == "running" && h.Boot == boot && !h.Connected && !h.rebooting {
+				h.Connected = true
+				f.hostEvent(h)
+			}
+		})
+	}
 	f.after(f.between(15*time.Minute, 2*time.Hour), func() { f.flap(h) })
 }
 
@@ -163,31 +162,4 @@ func (f *Fleet) Drain(arn string, draining bool) error {
 		}
 	}
 	return nil
-}
-
-// Terminate ends an EC2 instance and all that runs on it.
-func (f *Fleet) Terminate(ec2 string) error {
-	h, err := f.Host(ec2)
-	if err != nil {
-		return err
-	}
-	if h.EC2State == "terminated" {
-		return nil
-	}
-	h.EC2State, h.Status, h.Connected = "terminated", "INACTIVE", false
-	f.ec2Event(h)
-	f.fell(h, fmt.Sprintf("Host EC2 (instance %s) terminated.", h.EC2))
-	f.hostEvent(h)
-	f.hosts = slices.DeleteFunc(f.hosts, func(x *Host) bool { return x == h })
-	return nil
-}
-
-// fell stops every task of a host at once: nothing is left to wait for.
-func (f *Fleet) fell(h *Host, why string) {
-	for _, t := range slices.Clone(f.tasks) {
-		if t.Host == h {
-			f.stop(t, "", why)
-			f.gone(t)
-		}
-	}
 }

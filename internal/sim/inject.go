@@ -72,10 +72,14 @@ func (f *Fleet) Inject(x Fault) error {
 		h.NVMLHang = true
 	case "ec2-impaired":
 		h.EC2Impaired = true
+		f.sick(h)
 	case "host-terminate":
 		return f.Terminate(h.EC2)
 	case "reboot-new-uuids":
-		f.reboot(h)
+		if err := f.StopInstance(h.EC2); err != nil {
+			return err
+		}
+		h.restart = true
 	}
 	return nil
 }
@@ -118,16 +122,7 @@ func (f *Fleet) cardFault(h *Host, x Fault) error {
 func (f *Fleet) spot(h *Host) error {
 	f.emit("aws.ec2", "EC2 Spot Instance Interruption Warning", f.ec2ARN(h), map[string]any{"instance-id": h.EC2, "instance-action": "terminate"})
 	f.after(2*time.Minute, func() {
-		if h.EC2State != "terminated" {
-			_ = f.Terminate(h.EC2) // it is there
-		}
+		f.end(h)
 	})
 	return f.Drain(h.ARN, true)
-}
-
-// reboot stops and starts an instance: other cards, same registration.
-func (f *Fleet) reboot(h *Host) {
-	f.fell(h, "Host EC2 (instance "+h.EC2+") stopped.")
-	f.deal(h)
-	f.hostEvent(h)
 }

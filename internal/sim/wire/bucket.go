@@ -21,10 +21,11 @@ var groups = map[string]string{
 
 // take takes a token for an operation, if there is one.
 func (s *Server) take(operation string) bool {
-	if s.Unmetered {
+	group, metered := groups[operation]
+	if s.Unmetered || !metered {
 		return true
 	}
-	now, group := s.fleet.Now(), groups[operation]
+	now := s.fleet.Now()
 	if s.Clock != nil {
 		now = s.Clock()
 	}

@@ -74,27 +74,39 @@ func answer[T any](f func(*sim.Fleet, T) (object, error)) operation {
 	}
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler. SSM and ECS name the operation in a header,
+// Auto Scaling and EC2 in the form.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		write(w, nil, &sim.Error{Code: "SerializationException", Message: "request too large"})
+		writeJSON(w, nil, &sim.Error{Code: "SerializationException", Message: "request too large"})
 		return
 	}
-	_, name, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	do, ok := operations[name]
+	target := r.Header.Get("X-Amz-Target")
+	if target == "" {
+		s.serveQuery(w, body)
+		return
+	}
+	service, name, _ := strings.Cut(target, ".")
+	table := operations
+	if service == "AmazonSSM" {
+		table = ssmOperations
+	}
+	do, ok := table[name]
 	if !ok {
-		write(w, nil, &sim.Error{Code: "UnknownOperationException", Message: "the simulator does not know " + name})
+		writeJSON(w, nil, &sim.Error{Code: "UnknownOperationException", Message: "the simulator does not know " + target})
 		return
 	}
-	out, broken, err := s.call(name, do, body)
+	out, broken, err := s.call(name, "ThrottlingException", func(f *sim.Fleet) (object, error) { return do(f, body) })
 	if broken {
 		panic(http.ErrAbortHandler) // as net/http asks, to break a connection off
 	}
-	write(w, out, err)
+	writeJSON(w, out, err)
 }
 
-func (s *Server) call(name string, do operation, body []byte) (out object, broken bool, err error) {
+// call does one call while nobody else touches the fleet. The answer is made of
+// values only, so it may be written afterwards.
+func (s *Server) call(name, throttled string, do func(*sim.Fleet) (object, error)) (out object, broken bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	trouble := None
@@ -105,13 +117,13 @@ func (s *Server) call(name string, do operation, body []byte) (out object, broke
 		return nil, true, nil
 	}
 	if trouble == Throttle || !s.take(name) {
-		return nil, false, &sim.Error{Code: "ThrottlingException", Message: "Rate exceeded"}
+		return nil, false, &sim.Error{Code: throttled, Message: "Rate exceeded"}
 	}
-	out, err = do(s.fleet, body)
+	out, err = do(s.fleet)
 	return out, trouble == TimeoutAfter, err
 }
 
-func write(w http.ResponseWriter, out object, err error) {
+func writeJSON(w http.ResponseWriter, out object, err error) {
 	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 	var refused *sim.Error
 	switch {
