@@ -209,7 +209,7 @@ func (g *ground) fleet() []remedy.FleetHost {
 // newcomer finds the instance that came in the place of the case's own.
 func (p *Pass) newcomer(ctx context.Context, g *ground, r Record, w *remedy.World) error {
 	c := r.Case
-	if r.Group == "" || !(c.Detached || c.Ended) || !w.Group.Exists {
+	if r.Group == "" || !c.Detached && !c.Ended || !w.Group.Exists {
 		return nil
 	}
 	launched, err := p.Eyes.Launched(ctx, r.Group)
