@@ -23,6 +23,8 @@ type Client struct {
 	API    *ecs.Client
 	Budget *Budget
 	Clock  fleet.Clock
+	// Pause waits between tries of a throttled call; nil waits in real time.
+	Pause func(ctx context.Context, d time.Duration) error
 }
 
 // Throttle tries: ECS refuses over budget, and others in the account spend too.
@@ -42,11 +44,22 @@ func call[T any](ctx context.Context, c *Client, take func(*Budget) error, do fu
 		if err == nil || !throttled(err) || try+1 >= throttleTries {
 			return out, err
 		}
-		select {
-		case <-ctx.Done():
-			return zero, ctx.Err()
-		case <-time.After(throttlePause << min(try, 4)):
+		pause := c.Pause
+		if pause == nil {
+			pause = sleep
 		}
+		if err := pause(ctx, throttlePause<<min(try, 4)); err != nil {
+			return zero, err
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
 }
 

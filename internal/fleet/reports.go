@@ -127,7 +127,10 @@ func (r *Reports) take(ctx context.Context, id ledger.HostID, rep events.HostRep
 		return rec, nil
 	}
 	host, err := r.Store.Host(ctx, id)
-	if err != nil {
+	switch {
+	case errors.Is(err, ledger.ErrNotFound): // the index is there before the host
+		return rec, ErrReportUnknown
+	case err != nil:
 		return rec, err
 	}
 	before := rec.Verdict.Host.Level

@@ -94,8 +94,11 @@ func (t *truth) hostIDs(cluster string, known map[ledger.HostID]ledger.Host) []l
 func (s *Sweep) collect(ctx context.Context, cluster string) (*truth, error) {
 	t := newTruth()
 	var mu sync.Mutex
+	// One call after the other, so that a simulation repeats; else three listers that
+	// never wait for each other's describes.
+	alone := s.Parallel <= 1
 	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(3, s.Parallel)) // three listers must never wait for each other's describes
+	group.SetLimit(max(3, s.Parallel))
 	describeHosts := func(ctx context.Context, arns []string) error {
 		found, _, err := s.ECS.DescribeHosts(ctx, cluster, arns)
 		mu.Lock()
@@ -114,13 +117,20 @@ func (s *Sweep) collect(ctx context.Context, cluster string) (*truth, error) {
 		}
 		return err
 	}
-	group.Go(func() error {
-		return listed(gctx, func(next string) ([]string, string, error) { return s.ECS.ListHosts(gctx, cluster, next) }, describeHosts, group)
-	})
+	listers := []func(ctx context.Context) error{func(ctx context.Context) error {
+		return listed(ctx, func(next string) ([]string, string, error) { return s.ECS.ListHosts(ctx, cluster, next) }, describeHosts, group, alone)
+	}}
 	for _, desired := range []string{"RUNNING", "STOPPED"} {
-		group.Go(func() error {
-			return listed(gctx, func(next string) ([]string, string, error) { return s.ECS.ListTasks(gctx, cluster, desired, next) }, describeTasks, group)
+		listers = append(listers, func(ctx context.Context) error {
+			return listed(ctx, func(next string) ([]string, string, error) { return s.ECS.ListTasks(ctx, cluster, desired, next) }, describeTasks, group, alone)
 		})
+	}
+	for _, list := range listers {
+		if !alone {
+			group.Go(func() error { return list(gctx) })
+		} else if err := list(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
@@ -128,10 +138,10 @@ func (s *Sweep) collect(ctx context.Context, cluster string) (*truth, error) {
 	return t, s.define(ctx, t)
 }
 
-// listed pages through a list and hands each full hundred to describe. Where the
-// group has no room the lister describes itself: so it can never deadlock.
+// listed pages through a list and hands each full hundred to describe. Where it is
+// alone, or the group has no room, the lister describes itself: so it can never deadlock.
 func listed(ctx context.Context, list func(next string) ([]string, string, error),
-	describe func(context.Context, []string) error, group *errgroup.Group) error {
+	describe func(context.Context, []string) error, group *errgroup.Group, alone bool) error {
 	var pending []string
 	next := ""
 	for {
@@ -144,7 +154,7 @@ func listed(ctx context.Context, list func(next string) ([]string, string, error
 			n := min(describeLimit, len(pending))
 			batch := slices.Clone(pending[:n])
 			pending = pending[n:]
-			if !group.TryGo(func() error { return describe(ctx, batch) }) {
+			if alone || !group.TryGo(func() error { return describe(ctx, batch) }) {
 				if err := describe(ctx, batch); err != nil {
 					return err
 				}
@@ -172,7 +182,7 @@ func (t *truth) definitions() map[string]bool {
 
 // define brings the definitions of all tasks, each once.
 func (s *Sweep) define(ctx context.Context, t *truth) error {
-	for arn := range t.definitions() {
+	for _, arn := range slices.Sorted(maps.Keys(t.definitions())) {
 		if _, asked := t.defs[arn]; asked || arn == "" || s.Definitions == nil {
 			continue
 		}
