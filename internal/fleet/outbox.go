@@ -56,9 +56,8 @@ func (o *Outbox) Batch(ctx context.Context, images []Image) error {
 		if IsOrphanage(h.ID.Cluster) {
 			continue
 		}
-		for n, c := range ledger.Diff(im.Before, im.After, o.Policy, im.At) {
-			out = append(out, Published{ID: fmt.Sprintf("%s/%d/%d", h.ID.Instance, h.Revision, n),
-				Host: h.ID, EC2: h.Fixed.EC2InstanceID, At: im.At, Change: c})
+		if o.Bus != nil {
+			out = append(out, o.changes(h, im)...)
 		}
 		e := ledger.Entry{Host: h.ID, At: im.At, Revision: h.Revision, Image: im.After}
 		// One entry a host and batch is enough to answer what stood there; images
@@ -73,11 +72,20 @@ func (o *Outbox) Batch(ctx context.Context, images []Image) error {
 	if err := o.Store.Record(ctx, entries); err != nil {
 		return fmt.Errorf("append the journal: %w", err)
 	}
-	if o.Bus == nil || len(out) == 0 {
+	if len(out) == 0 {
 		return nil
 	}
 	if err := o.Bus.Publish(ctx, out); err != nil {
 		return errors.Join(fmt.Errorf("publish %d changes", len(out)), err)
 	}
 	return nil
+}
+
+// changes are what is published of one image.
+func (o *Outbox) changes(h ledger.Host, im Image) (out []Published) {
+	for n, c := range ledger.Diff(im.Before, im.After, o.Policy, im.At) {
+		out = append(out, Published{ID: fmt.Sprintf("%s/%d/%d", h.ID.Instance, h.Revision, n),
+			Host: h.ID, EC2: h.Fixed.EC2InstanceID, At: im.At, Change: c})
+	}
+	return out
 }

@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	fleets  = flag.Int("fleets", 40, "how many fleets to live through")
+	fleets  = flag.Int("fleets", 15, "how many fleets to live through")
 	minutes = flag.Int("minutes", 120, "minutes of fleet time under faults")
 	faults  = flag.String("faults", strings.Join(FaultNames, ","), "the faults that happen")
 )
