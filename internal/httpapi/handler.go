@@ -13,12 +13,16 @@ import (
 
 	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
+	"github.com/bulkhead-ecs/bulkhead/internal/remediate"
 )
 
 // API answers questions about the ledger over HTTP.
 type API struct {
 	Query *fleet.Query
 	Log   *slog.Logger
+	Cases remediate.Store // optional: without, no remedies are answered for
+	Desk  *remediate.Desk // optional: without, nothing that people say is taken
+	Mode  string          // of remedies: observe, recommend or act
 }
 
 // answer is what a route returns: a document, or an error that becomes a problem.
@@ -48,6 +52,7 @@ func (a *API) Handler() http.Handler {
 	get("clusters/{cluster}/findings", a.findings, paged(params{"kind": kindWords(), "severity": severityWords})) // given whole, too
 	get("gpus/{uuid}", a.gpu, nil)
 	get("gpus/{uuid}/tenants", a.tenants, nil)
+	a.remedyRoutes(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			writeProblem(w, problem(http.StatusMethodNotAllowed, ReasonMethod, "This API only reads: use GET."))

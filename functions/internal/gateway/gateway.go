@@ -1,5 +1,5 @@
 // Package gateway lets an http.Handler answer API Gateway HTTP API requests
-// (payload version 2.0).
+// (payload version 2.0). Who signed is what the gateway's IAM authorizer proved.
 package gateway
 
 import (
@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/bulkhead-ecs/bulkhead/internal/httpapi"
 )
 
 // MaxBody bounds a request's body.
@@ -61,6 +63,9 @@ func request(ctx context.Context, in events.APIGatewayV2HTTPRequest) (*http.Requ
 		req.Header.Set(k, v)
 	}
 	req.RemoteAddr = in.RequestContext.HTTP.SourceIP
+	if who := in.RequestContext.Authorizer; who != nil && who.IAM != nil && who.IAM.UserARN != "" {
+		req = req.WithContext(httpapi.WithActor(req.Context(), who.IAM.UserARN))
+	}
 	return req, nil
 }
 
