@@ -12,6 +12,7 @@ const (
 	heal        = "internal/fleet/heal.go"
 	truth       = "internal/fleet/truth.go"
 	orphan      = "internal/fleet/orphan.go"
+	reports     = "internal/fleet/reports.go"
 )
 
 // list holds the faults that such systems have had, and those that are easy to make.
@@ -47,5 +48,12 @@ var list = []mutant{
 	{"a task's shares by its first", "internal/ingest/size.go", "s.GPUs, s.Bad = splitIDs(containers[i].IDs)", "if len(out) == 0 {\n\t\t\t\t\ts.GPUs, s.Bad = splitIDs(containers[i].IDs)\n\t\t\t\t}"},
 	{"the journal skips", "internal/fleet/outbox.go", "\t\tlast[h.ID] = len(entries)\n\t\tentries = append(entries, e)", "\t\tif len(entries) == 0 {\n\t\t\tentries = append(entries, e)\n\t\t}"},
 	{"desired STOPPED is not heard", "internal/ingest/task.go", "if desired == \"STOPPED\" {", "if false {"},
+	{"a notice reaches one registration", ingest, "\tfor _, id := range ids {\n", "\tfor _, id := range ids[:min(1, len(ids))] {\n"},
+	{"a named card is forgotten", observe, "next = keepCards(next, old, t)", "_ = keepCards"},
+	{"the last saying wins", truth, "task = ledger.Newer(task, sizeSeen(x, t.defs[x.Task.Definition], tiers))", "task = sizeSeen(x, t.defs[x.Task.Definition], tiers)"},
+	{"a report counts twice", reports, "rep.Sequence <= rec.Sequence {", "rep.Sequence < rec.Sequence {"},
+	{"a lying clock is believed", reports, "case skew > MaxSkew:", "case skew < 0:"},
+	{"a foreign event is believed", "internal/ingest/scope.go", "if len(s.Accounts) > 0 && !slices.Contains(s.Accounts, account) {", "if len(s.Accounts) > 99 && !slices.Contains(s.Accounts, account) {"},
+	{"a reply that was lost is done again", "internal/fleet/fit.go", "_, err := s.Commit(ctx, h)\n", "_, err := s.Commit(ctx, h)\n\tif errors.Is(err, ledger.ErrThrottled) {\n\t\terr = nil\n\t}\n"},
 	{"a share below zero makes room", view, "d.Held = d.Held.Add(max(0, s.Memory))", "d.Held = d.Held.Add(s.Memory - 1)"},
 }

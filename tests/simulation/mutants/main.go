@@ -72,7 +72,7 @@ func kill(m mutant) (string, error) {
 	if err := os.WriteFile(plan, overlay, 0o600); err != nil {
 		return "", err
 	}
-	for _, args := range [][]string{{"./tests/simulation", "-seeds", "400"}, {"./tests/scenario"}} {
+	for _, args := range [][]string{{"./tests/scenario"}, {"./tests/simulation", "-seeds", "400", "-fleets", "6"}, {"./internal/fleet"}} {
 		out, err := exec.Command("go", append([]string{"test", "-count=1", "-vet=off", "-overlay", plan}, args...)...).CombinedOutput()
 		if err == nil {
 			continue
@@ -85,9 +85,11 @@ func kill(m mutant) (string, error) {
 	return "", nil
 }
 
+var failed = regexp.MustCompile(`--- FAIL: (\S+)`)
+
 var law = regexp.MustCompile(`seed \d+: (.*)`)
 
-// reason is the law that broke, or the script that reads differently.
+// reason is the law that broke, the script that reads differently, or the test.
 func reason(out string) string {
 	if m := law.FindStringSubmatch(out); m != nil {
 		return m[1]
@@ -96,6 +98,9 @@ func reason(out string) string {
 		if i := strings.Index(line, "testdata/"); i >= 0 {
 			return "script " + strings.TrimSpace(line[i:])
 		}
+	}
+	if m := failed.FindStringSubmatch(out); m != nil {
+		return m[1]
 	}
 	return strings.TrimSpace(strings.SplitN(out, "\n", 2)[0])
 }
