@@ -13,7 +13,7 @@
 // What a caller uses, by theme:
 //
 //   - time: New, Advance, Now, Emitted
-//   - hosts: Launch, Host, Hosts, Drain; as EC2 instances: Instance, Instances,
+//   - hosts: Launch, Host, ContainerInstance, Hosts, Drain, Deregister; as EC2 instances: Instance, Instances,
 //     Terminate, StopInstance, StartInstance, Reboot
 //   - Auto Scaling: CreateGroup, Group, Groups, Group.Members, Resize, Suspend,
 //     TerminateInGroup, Detach, ProtectFromScaleIn; its hooks: PutHook, Host.Waits,
@@ -22,7 +22,8 @@
 //   - Run Command: RegisterDocument (what a document does is the caller's), Send,
 //     Command, Commands, Cancel; Host.SSMOffline makes its agent deaf
 //   - tasks: RegisterDefinition, Definition, Run, Start, Stop, Protect, Task, Tasks,
-//     Stopped; services: CreateService, Service, UpdateService, DeleteService
+//     Stopped; services: CreateService, Service, Services, UpdateService, Constrain,
+//     DeleteService; placement: Constraint, CheckConstraints, ParseQuery
 //   - faults: Inject, FaultKinds
 //   - the truth to compare with: Truth, Host, Card.Booked
 //

@@ -72,3 +72,11 @@ func (f *Fleet) taskEvent(t *Task) {
 	}
 	f.emit("aws.ecs", "ECS Task State Change", t.ARN, d)
 }
+
+func (f *Fleet) serviceEvent(s *Service, severity, name, reason string) {
+	d := map[string]any{"eventType": severity, "eventName": name, "clusterArn": f.Cluster(), "createdAt": stamp(f.now)}
+	if reason != "" {
+		d["reason"] = reason
+	}
+	f.emit("aws.ecs", "ECS Service Action", f.ServiceARN(s), d)
+}

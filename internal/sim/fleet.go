@@ -40,7 +40,9 @@ type Fleet struct {
 	groups      []*Group
 	documents   map[string]Document
 	commands    []*Command
-	tasks       []*Task // in order of creation
+	tasks       []*Task // in order of creation; some of the stopped ones linger
+	stopped     int     // how many of tasks are STOPPED
+	sets        [][]*Card
 	byARN       map[string]*Task
 	services    []*Service
 	definitions map[string]*Definition

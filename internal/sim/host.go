@@ -36,6 +36,8 @@ type Host struct {
 	ScaleInProtected        bool
 	Unhealthy               bool // its group is about to replace it
 	waits                   []*wait
+	tasks                   []*Task // not STOPPED, oldest first
+	booked, held            load
 	strikes                 int
 	restart, rebooting      bool
 }
@@ -59,28 +61,21 @@ type Card struct {
 	// clients are refused meanwhile.
 	Fault    bool
 	affected []*Task
-	booked   []*Task
-	held     []*Task
+	booked   load
+	held     load
 }
 
 // Booked is what ECS's books say: tasks and the memory of the shared ones.
-func (c *Card) Booked() (tasks int, mem gpu.MiB, whole bool) { return weigh(c.booked) }
-
-func weigh(ts []*Task) (n int, mem gpu.MiB, whole bool) {
-	for _, t := range ts {
-		mem = mem.Add(t.Definition.Memory())
-		whole = whole || t.Definition.Whole() > 0
-	}
-	return len(ts), mem, whole
+func (c *Card) Booked() (tasks int, mem gpu.MiB, whole bool) {
+	return c.booked.tasks, c.booked.share, c.booked.whole > 0
 }
 
-// fits reports whether a task may join others on a card.
-func (c *Card) fits(d *Definition, others []*Task) bool {
-	n, mem, whole := weigh(others)
-	if d.Whole() > 0 {
-		return n == 0
+// fits reports whether a task may join what is taken of a card.
+func (c *Card) fits(n *need, taken *load) bool {
+	if n.whole != 0 {
+		return taken.tasks == 0
 	}
-	return !whole && d.Memory().Fits(mem, c.Total)
+	return taken.whole == 0 && n.share.Fits(taken.share, c.Total)
 }
 
 // Launch starts an instance outside any group, which registers after latency.
@@ -156,10 +151,27 @@ func (f *Fleet) Drain(arn string, draining bool) error {
 	}
 	h.Status = "DRAINING"
 	f.hostEvent(h)
-	for _, t := range slices.Clone(f.tasks) {
-		if t.Host == h && t.service != nil {
+	for _, t := range slices.Clone(h.tasks) {
+		if t.service != nil {
 			f.stop(t, "ServiceSchedulerInitiated", "Service scheduler drains the container instance")
 		}
 	}
 	return nil
+}
+
+// Deregister takes a container instance out of the cluster; its EC2 instance goes on.
+// With tasks on it force is needed, and they are lost to ECS.
+func (f *Fleet) Deregister(name string, force bool) (*Host, error) {
+	h, err := f.ContainerInstance(name)
+	if err != nil {
+		return nil, err
+	}
+	if len(h.tasks) > 0 && !force {
+		return nil, refuse("InvalidParameterException", "Found running tasks on the instance.")
+	}
+	h.Status, h.Connected = "INACTIVE", false
+	f.fell(h, "Container instance was deregistered")
+	delete(f.byInstance, h.ARN)
+	f.hostEvent(h)
+	return h, nil
 }

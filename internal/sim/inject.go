@@ -33,6 +33,18 @@ func (f *Fleet) Host(name string) (*Host, error) {
 	return nil, refuse("InvalidParameterException", "no host %q; near ids: %s", name, strings.Join(near[:min(3, len(near))], ", "))
 }
 
+// ContainerInstance finds a registered container instance as ECS does: by its whole
+// ARN or its whole id.
+func (f *Fleet) ContainerInstance(name string) (*Host, error) {
+	if !strings.HasPrefix(name, "arn:") {
+		name = f.head() + "container-instance/" + f.cfg.Cluster + "/" + name
+	}
+	if h := f.byInstance[name]; h != nil && h.Status != "REGISTERING" {
+		return h, nil
+	}
+	return nil, refuse("InvalidParameterException", "The referenced container instance was not found.")
+}
+
 // alike is how long two names begin alike.
 func alike(a, b string) int {
 	n := 0
@@ -106,8 +118,8 @@ func (f *Fleet) cardFault(h *Host, x Fault) error {
 		c.Xids = append(c.Xids, x.Xid)
 		return nil
 	}
-	for _, t := range c.held {
-		if t.Definition.Memory() > 0 {
+	for _, t := range h.tasks {
+		if t.held && t.Definition.need.share > 0 && slices.Contains(t.Cards, c) {
 			c.affected = append(c.affected, t)
 		}
 	}

@@ -99,11 +99,9 @@ func (f *Fleet) end(h *Host) {
 
 // fell stops every task of a host at once: nothing is left to wait for.
 func (f *Fleet) fell(h *Host, why string) {
-	for _, t := range slices.Clone(f.tasks) {
-		if t.Host == h {
-			f.stop(t, "", why)
-			f.gone(t)
-		}
+	for _, t := range slices.Clone(h.tasks) {
+		f.stop(t, "", why)
+		f.gone(t)
 	}
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"slices"
 	"time"
 )
@@ -13,8 +14,62 @@ type Service struct {
 	MinPercent int // healthy, of Desired; 100 when both are zero
 	MaxPercent int // 200 when zero
 	Deleted    bool
-	tasks      []*Task
-	pending    bool
+	Created    time.Time
+	// Constraints bind tasks placed from now on; change them by Constrain.
+	Constraints []Constraint
+	where       []*Query
+	distinct    bool
+	tasks       []*Task
+	pending     bool
+	starved     bool
+	steady      bool
+}
+
+// ServiceARN is the service's ARN.
+func (f *Fleet) ServiceARN(s *Service) string {
+	return f.head() + "service/" + f.cfg.Cluster + "/" + s.Name
+}
+
+// Constrain sets the placement constraints of a service. Tasks that run stay.
+func (f *Fleet) Constrain(name string, constraints ...Constraint) error {
+	s, err := f.Service(name)
+	if err != nil {
+		return err
+	}
+	where, distinct, err := compile(constraints)
+	if err != nil {
+		return err
+	}
+	s.Constraints, s.where, s.distinct = constraints, where, distinct
+	f.reconcileSoon(s)
+	return nil
+}
+
+// Services are all that are not deleted, oldest first; the slice is the caller's.
+func (f *Fleet) Services() []*Service { return slices.Clone(f.services) }
+
+// Count is how many tasks of a service run and how many are to.
+func (s *Service) Count() (running, pending int) {
+	for _, t := range s.tasks {
+		switch {
+		case t.Desired == "STOPPED":
+		case t.Last == "RUNNING":
+			running++
+		default:
+			pending++
+		}
+	}
+	return running, pending
+}
+
+// starve tells once that a service cannot place a task.
+func (f *Fleet) starve(s *Service, err error) {
+	var refused *Error
+	if s.starved || !errors.As(err, &refused) {
+		return
+	}
+	s.starved, s.steady = true, false
+	f.serviceEvent(s, "ERROR", "SERVICE_TASK_PLACEMENT_FAILURE", refused.Code)
 }
 
 // CreateService keeps desired tasks of a definition running.
@@ -23,13 +78,16 @@ func (f *Fleet) CreateService(name, definition string, desired int) (*Service, e
 	if err != nil {
 		return nil, err
 	}
+	if name == "" {
+		return nil, refuse("InvalidParameterException", "Service name must be given.")
+	}
 	if desired < 0 {
 		return nil, refuse("InvalidParameterException", "Desired count must not be negative.")
 	}
 	if _, err := f.Service(name); err == nil {
 		return nil, refuse("InvalidParameterException", "Creation of service was not idempotent.")
 	}
-	s := &Service{Name: name, Definition: d, Desired: desired, MinPercent: 100, MaxPercent: 200}
+	s := &Service{Name: name, Definition: d, Desired: desired, MinPercent: 100, MaxPercent: 200, Created: f.now}
 	f.services = append(f.services, s)
 	f.reconcileSoon(s)
 	return s, nil
@@ -38,7 +96,7 @@ func (f *Fleet) CreateService(name, definition string, desired int) (*Service, e
 // Service finds a service that is not deleted.
 func (f *Fleet) Service(name string) (*Service, error) {
 	for _, s := range f.services {
-		if s.Name == name {
+		if s.Name == name || f.ServiceARN(s) == name {
 			return s, nil
 		}
 	}
@@ -57,7 +115,10 @@ func (f *Fleet) UpdateService(name, definition string, desired int) error {
 			return err
 		}
 	}
-	s.Desired = desired
+	if desired < 0 {
+		return refuse("InvalidParameterException", "Desired count must not be negative.")
+	}
+	s.Desired, s.steady = desired, false
 	f.reconcileSoon(s)
 	return nil
 }
@@ -99,12 +160,12 @@ func (f *Fleet) reconcile(s *Service) {
 	}
 	again := false
 	for limit := s.Desired * s.MaxPercent / 100; fresh < s.Desired && all < limit; fresh, all = fresh+1, all+1 {
-		t, err := f.place(s.Definition, "service:"+s.Name, "ecs-svc/"+s.Name, f.hosts)
+		t, err := f.place(&wish{d: s.Definition, group: "service:" + s.Name, startedBy: "ecs-svc/" + s.Name, service: s, where: s.where, distinct: s.distinct}, f.hosts)
 		if err != nil {
 			again = true
+			f.starve(s, err)
 			break
 		}
-		t.service = s
 		s.tasks = append(s.tasks, t)
 	}
 	floor := s.Desired * s.MinPercent / 100
@@ -120,6 +181,13 @@ func (f *Fleet) reconcile(s *Service) {
 			f.stop(t, "ServiceSchedulerInitiated", "Scaling activity initiated by (deployment ecs-svc/"+s.Name+")")
 		} else {
 			again = again || old || fresh > s.Desired
+		}
+	}
+	if !again && !s.Deleted {
+		s.starved = false
+		if !s.steady && healthy == s.Desired && len(s.tasks) == s.Desired {
+			s.steady = true
+			f.serviceEvent(s, "INFO", "SERVICE_STEADY_STATE", "")
 		}
 	}
 	if again {

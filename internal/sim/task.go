@@ -20,55 +20,72 @@ type Task struct {
 	Created, Stopping, Stopped time.Time
 	ProtectedUntil             time.Time
 	service                    *Service
+	held                       bool // the agent has it
 }
 
 // Run places one task as ECS does: by GPU memory in ECS's own books.
-func (f *Fleet) Run(definition, group, startedBy string) (*Task, error) {
+func (f *Fleet) Run(definition, group, startedBy string, constraints ...Constraint) (*Task, error) {
 	d, err := f.Definition(definition)
 	if err != nil {
 		return nil, err
 	}
-	return f.place(d, group, startedBy, f.hosts)
+	where, distinct, err := compile(constraints)
+	if err != nil {
+		return nil, err
+	}
+	if group == "" {
+		group = "family:" + d.Family
+	}
+	if !slices.ContainsFunc(f.hosts, func(h *Host) bool { return h.Status == "ACTIVE" }) {
+		return nil, refuse("InvalidParameterException", "No Container Instances were found in your cluster.")
+	}
+	return f.place(&wish{d: d, group: group, startedBy: startedBy, where: where, distinct: distinct}, f.hosts)
 }
 
-// Start places a task on a chosen container instance.
+// Start places a task on a chosen container instance, past strategies; resources and
+// the definition's constraints are checked.
 func (f *Fleet) Start(definition, instance, startedBy string) (*Task, error) {
 	d, err := f.Definition(definition)
 	if err != nil {
 		return nil, err
 	}
-	h, err := f.Host(instance)
+	h, err := f.ContainerInstance(instance)
 	if err != nil {
-		return nil, err
+		return nil, &Error{Code: "MISSING", Message: instance, Unplaced: true}
 	}
-	return f.place(d, "family:"+d.Family, startedBy, []*Host{h})
+	return f.place(&wish{d: d, group: "family:" + d.Family, startedBy: startedBy}, []*Host{h})
 }
 
-func (f *Fleet) place(d *Definition, group, startedBy string, among []*Host) (*Task, error) {
-	h, cards, ok := f.choose(d, among)
-	if !ok {
-		return nil, refuse("RESOURCE:GPU", "no container instance has the GPU that %s asks for", d.Family)
+func (f *Fleet) place(w *wish, among []*Host) (*Task, error) {
+	h, cards, why := f.choose(w, among)
+	if why != "" {
+		return nil, &Error{Code: why, Message: "no container instance takes a task of " + w.d.Family, Unplaced: true}
 	}
-	t := &Task{ARN: f.id("task"), Group: group, StartedBy: startedBy, Definition: d, Host: h, Cards: cards, Created: f.now, Last: "PROVISIONING", Desired: "RUNNING"}
+	t := &Task{ARN: f.id("task"), Group: w.group, StartedBy: w.startedBy, Definition: w.d, Host: h, Cards: cards, Created: f.now, Desired: "RUNNING", Last: "PENDING", service: w.service}
 	f.byARN[t.ARN] = t
 	f.tasks = append(f.tasks, t)
+	h.tasks = append(h.tasks, t)
+	h.booked.add(&w.d.need)
 	for _, c := range cards {
-		c.booked = append(c.booked, t)
+		c.booked.add(&w.d.need)
 	}
-	t.Last = "PENDING"
 	f.taskEvent(t)
 	f.after(f.between(time.Second, 5*time.Second), func() { f.admit(t) })
 	return t, nil
 }
 
-// admit is the agent taking a task: it waits while its cards are held by tasks that
-// ECS has counted out already.
+// admit is the agent taking a task: it waits while what it needs is held by tasks
+// that ECS has counted out already.
 func (f *Fleet) admit(t *Task) {
-	if t.Desired == "STOPPED" || t.holds() {
+	if t.Desired == "STOPPED" || t.held {
 		return
 	}
+	n := &t.Definition.need
+	if t.Host.short(n, &t.Host.held) != "" {
+		return // gone wakes it
+	}
 	for _, c := range t.Cards {
-		if !c.fits(t.Definition, c.held) {
+		if !c.fits(n, &c.held) {
 			return // gone wakes it
 		}
 	}
@@ -77,15 +94,22 @@ func (f *Fleet) admit(t *Task) {
 		f.gone(t)
 		return
 	}
-	for _, c := range t.Cards {
-		c.held = append(c.held, t)
-	}
+	t.seize()
 	f.after(f.between(5*time.Second, 30*time.Second), func() { f.run(t) })
+}
+
+// seize notes that the agent has taken a task.
+func (t *Task) seize() {
+	t.held = true
+	t.Host.held.add(&t.Definition.need)
+	for _, c := range t.Cards {
+		c.held.add(&t.Definition.need)
+	}
 }
 
 // gate is the agent's check before an MPS container is created.
 func gate(t *Task) string {
-	if t.Definition.Memory() == 0 {
+	if t.Definition.need.share == 0 {
 		return ""
 	}
 	switch t.Host.MPS {
@@ -102,7 +126,7 @@ func (f *Fleet) run(t *Task) {
 	if t.Desired == "STOPPED" {
 		return
 	}
-	if len(t.Cards) > 0 && t.Cards[0].Fault && t.Definition.Memory() > 0 {
+	if len(t.Cards) > 0 && t.Cards[0].Fault && t.Definition.need.share > 0 {
 		f.stop(t, "EssentialContainerExited", "Essential container in task exited")
 		return
 	}
@@ -110,7 +134,17 @@ func (f *Fleet) run(t *Task) {
 	f.taskEvent(t)
 }
 
-func (t *Task) holds() bool { return len(t.Cards) > 0 && slices.Contains(t.Cards[0].held, t) }
+// free is the reverse of seize.
+func (t *Task) free() {
+	if !t.held {
+		return
+	}
+	t.held = false
+	t.Host.held.drop(&t.Definition.need)
+	for _, c := range t.Cards {
+		c.held.drop(&t.Definition.need)
+	}
+}
 
 // Stop asks a task to stop.
 func (f *Fleet) Stop(arn, reason string) (*Task, error) {
@@ -128,8 +162,9 @@ func (f *Fleet) stop(t *Task, code, reason string) {
 		return
 	}
 	t.Desired, t.StopCode, t.Reason, t.Stopping = "STOPPED", code, reason, f.now
+	t.Host.booked.drop(&t.Definition.need)
 	for _, c := range t.Cards {
-		c.booked = slices.DeleteFunc(c.booked, func(x *Task) bool { return x == t })
+		c.booked.drop(&t.Definition.need)
 	}
 	f.taskEvent(t)
 	took := f.between(t.Definition.StopTimeout/5, t.Definition.StopTimeout)
@@ -151,28 +186,45 @@ func (f *Fleet) gone(t *Task) {
 		return
 	}
 	t.Last, t.Stopped = "STOPPED", f.now
+	t.free()
 	drop := func(x *Task) bool { return x == t }
 	for _, c := range t.Cards {
-		c.held = slices.DeleteFunc(c.held, drop)
 		c.affected = slices.DeleteFunc(c.affected, drop)
 		if len(c.affected) == 0 {
 			c.Fault = false
 		}
-		for _, w := range c.booked {
+	}
+	t.Host.tasks = slices.DeleteFunc(t.Host.tasks, drop)
+	for _, w := range t.Host.tasks {
+		if !w.held && w.Desired != "STOPPED" {
 			f.after(time.Second, func() { f.admit(w) })
 		}
 	}
-	f.tasks = slices.DeleteFunc(f.tasks, drop)
 	f.taskEvent(t)
+	f.forget()
 	f.after(Kept, func() { delete(f.byARN, t.ARN) })
 }
 
-// Protect sets or clears (zero) a task's protection.
+// forget drops stopped tasks from the list, not one by one: a day has many.
+func (f *Fleet) forget() {
+	if f.stopped++; f.stopped > 64 && f.stopped > len(f.tasks)/2 {
+		f.tasks = slices.DeleteFunc(f.tasks, func(t *Task) bool { return t.Last == "STOPPED" })
+		f.stopped = 0
+	}
+}
+
+// Protect sets or clears (zero) a task's protection. Only tasks of services have it.
 func (f *Fleet) Protect(arn string, until time.Time) error {
 	t, ok := f.byARN[arn]
 	if !ok || t.Desired == "STOPPED" {
 		return refuse("InvalidParameterException", "The referenced task was not found.")
 	}
+	if t.service == nil {
+		return refuse("InvalidParameterException", "The task is not part of a service.")
+	}
 	t.ProtectedUntil = until
 	return nil
 }
+
+// OfService reports whether a service keeps the task.
+func (t *Task) OfService() bool { return t.service != nil }

@@ -40,6 +40,9 @@ func (t *Task) GPUs(container string) []string {
 	out, next := []string{}, 0
 	for _, c := range t.Definition.Containers {
 		n := min(c.Whole, len(t.Cards)-next)
+		if c.Whole == AllGPUs {
+			n = len(t.Cards)
+		}
 		if c.Name == container {
 			if c.Memory > 0 {
 				return []string{string(t.Cards[0].UUID)}
@@ -53,11 +56,35 @@ func (t *Task) GPUs(container string) []string {
 	return out
 }
 
+// Containers are how many containers ECS counts on a card.
+func (h *Host) Containers(c *Card) int {
+	n := 0
+	for _, t := range h.tasks {
+		if t.Desired == "STOPPED" || !slices.Contains(t.Cards, c) {
+			continue
+		}
+		for _, k := range t.Definition.Containers {
+			if k.Memory > 0 || k.Whole != 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // Hosts are all hosts in the order of their launch; the slice is the caller's.
 func (f *Fleet) Hosts() []*Host { return slices.Clone(f.hosts) }
 
 // Tasks are all tasks not STOPPED, oldest first.
-func (f *Fleet) Tasks() []*Task { return slices.Clone(f.tasks) }
+func (f *Fleet) Tasks() []*Task {
+	out := make([]*Task, 0, len(f.tasks))
+	for _, t := range f.tasks {
+		if t.Last != "STOPPED" {
+			out = append(out, t)
+		}
+	}
+	return out
+}
 
 // Stopped are the tasks that stopped within the last hour, by ARN.
 func (f *Fleet) Stopped() []*Task {
@@ -86,10 +113,10 @@ type Holding struct {
 // Truth is who is given what, on every card.
 func (f *Fleet) Truth() []Holding {
 	var out []Holding
-	for _, t := range f.tasks {
+	for _, t := range f.Tasks() {
 		for _, c := range t.Definition.Containers {
 			for _, u := range t.GPUs(c.Name) {
-				out = append(out, Holding{t.Host.ARN, t.ARN, c.Name, gpu.UUID(u), c.Memory, !t.holds()})
+				out = append(out, Holding{t.Host.ARN, t.ARN, c.Name, gpu.UUID(u), c.Memory, !t.held})
 			}
 		}
 	}

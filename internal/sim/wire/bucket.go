@@ -10,13 +10,16 @@ type bucket struct {
 
 // rates of the buckets by group: burst, and refill a second. Source: the ECS
 // developer guide, "Request throttling".
-var rates = map[string][2]float64{"modify": {100, 40}, "read": {100, 20}, "definition": {50, 20}, "service-modify": {50, 5}, "service-read": {100, 20}, "cluster": {50, 20}}
+var rates = map[string][2]float64{"modify": {100, 40}, "read": {100, 20}, "definition": {50, 20}, "service-modify": {50, 5}, "service-read": {100, 20}, "cluster": {50, 20},
+	"definition-modify": {20, 1}, "protection": {200, 80}, "provider-read": {50, 20}}
 
 var groups = map[string]string{
 	"ListClusters": "cluster", "DescribeClusters": "cluster", "DescribeTaskDefinition": "definition",
 	"ListContainerInstances": "read", "DescribeContainerInstances": "read", "ListTasks": "read", "DescribeTasks": "read",
 	"RunTask": "modify", "StartTask": "modify", "StopTask": "modify", "PutAttributes": "modify", "DeleteAttributes": "modify", "UpdateContainerInstancesState": "modify",
-	"UpdateService": "service-modify", "DescribeServices": "service-read",
+	"UpdateService": "service-modify", "CreateService": "service-modify", "DeleteService": "service-modify", "DescribeServices": "service-read", "ListServices": "service-read",
+	"RegisterTaskDefinition": "definition-modify", "ListAttributes": "read", "DeregisterContainerInstance": "modify",
+	"GetTaskProtection": "protection", "UpdateTaskProtection": "protection", "DescribeCapacityProviders": "provider-read",
 }
 
 // take takes a token for an operation, if there is one.

@@ -11,9 +11,11 @@
 // The calls:
 //
 //   - ECS: ListClusters, DescribeClusters, ListContainerInstances,
-//     DescribeContainerInstances, UpdateContainerInstancesState, PutAttributes,
-//     DeleteAttributes, ListTasks, DescribeTasks, RunTask, StartTask, StopTask,
-//     DescribeTaskDefinition, UpdateService, DescribeServices
+//     DescribeContainerInstances, UpdateContainerInstancesState,
+//     DeregisterContainerInstance, PutAttributes, DeleteAttributes, ListAttributes,
+//     ListTasks, DescribeTasks, RunTask, StartTask, StopTask, GetTaskProtection,
+//     UpdateTaskProtection, RegisterTaskDefinition, DescribeTaskDefinition,
+//     CreateService, UpdateService, DeleteService, DescribeServices, ListServices
 //   - Auto Scaling: DescribeAutoScalingGroups, DescribeAutoScalingInstances,
 //     DescribeLifecycleHooks, PutLifecycleHook, DetachInstances,
 //     TerminateInstanceInAutoScalingGroup, SetInstanceProtection,

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ func invalid(text string) error {
 
 type clusterInput struct {
 	Cluster, NextToken string
+	Filter, Status     string
 	Clusters           []string
 }
 
@@ -29,8 +29,8 @@ func named(f *sim.Fleet, cluster string) error {
 	return nil
 }
 
-// page cuts a list; a token is the place of its first entry.
-func page(all []string, token, key string) (object, error) {
+// pageOf cuts a list; a token is the place of its first entry.
+func pageOf[T any](all []T, token, key string) (object, error) {
 	from := 0
 	if token != "" {
 		n, err := strconv.Atoi(token)
@@ -40,7 +40,7 @@ func page(all []string, token, key string) (object, error) {
 		from = n
 	}
 	to := min(from+most, len(all))
-	out := object{key: append([]string{}, all[from:to]...)}
+	out := object{key: append([]T{}, all[from:to]...)}
 	if to < len(all) {
 		out["nextToken"] = strconv.Itoa(to)
 	}
@@ -48,7 +48,7 @@ func page(all []string, token, key string) (object, error) {
 }
 
 func listClusters(f *sim.Fleet, in clusterInput) (object, error) {
-	return page([]string{f.Cluster()}, in.NextToken, "clusterArns")
+	return pageOf([]string{f.Cluster()}, in.NextToken, "clusterArns")
 }
 
 func describeClusters(f *sim.Fleet, in clusterInput) (object, error) {
@@ -71,13 +71,21 @@ func listHosts(f *sim.Fleet, in clusterInput) (object, error) {
 	if err := named(f, in.Cluster); err != nil {
 		return nil, err
 	}
+	admits := func(*sim.Host) bool { return true }
+	if in.Filter != "" {
+		q, err := sim.ParseQuery(in.Filter)
+		if err != nil {
+			return nil, err
+		}
+		admits = q.Matches
+	}
 	var all []string
 	for _, h := range f.Hosts() {
-		if h.Status != "REGISTERING" {
+		if (h.Status == "ACTIVE" || h.Status == "DRAINING") && (in.Status == "" || in.Status == h.Status) && admits(h) {
 			all = append(all, h.ARN)
 		}
 	}
-	return page(all, in.NextToken, "containerInstanceArns")
+	return pageOf(all, in.NextToken, "containerInstanceArns")
 }
 
 type hostsInput struct {
@@ -108,8 +116,8 @@ func eachHost(f *sim.Fleet, in hostsInput, do func(*sim.Host) error) (object, er
 	}
 	found, failures := []object{}, []object{}
 	for _, arn := range in.ContainerInstances {
-		h, err := f.Host(arn)
-		if err != nil || h.Status == "REGISTERING" {
+		h, err := f.ContainerInstance(arn)
+		if err != nil {
 			failures = append(failures, missing(arn))
 			continue
 		}
@@ -125,16 +133,19 @@ func hostObject(h *sim.Host) object {
 	cards := []object{}
 	for _, c := range h.Cards {
 		mode := "IDLE"
-		if n, _, whole := c.Booked(); whole {
+		n, mem, whole := c.Booked()
+		left := c.Total.Sub(mem)
+		if whole {
+			left = 0
 			mode = "DEDICATED"
 		} else if n > 0 {
-			mode = "SHARED"
+			mode = "NVIDIA_MPS"
 		}
-		cards = append(cards, object{"gpuId": c.UUID, "sharingMode": mode, "totalMemoryInMiB": int64(c.Total)})
+		cards = append(cards, object{"gpuId": c.UUID, "sharingMode": mode, "totalMemoryInMiB": int64(c.Total), "remainingMemoryInMiB": int64(left), "containerCount": h.Containers(c)})
 	}
 	check := object{"type": "ACCELERATED_COMPUTE", "status": h.Health, "lastStatusChange": seconds(h.HealthAt), "lastUpdated": seconds(h.HealthAt)}
 	return object{"containerInstanceArn": h.ARN, "ec2InstanceId": h.EC2, "status": h.Status, "agentConnected": h.Connected, "version": h.Version,
-		"registeredAt": seconds(h.Registered), "versionInfo": object{"agentVersion": sim.AgentVersion}, "attributes": h.AllAttributes(), "gpuDevices": cards,
+		"registeredAt": seconds(h.Registered), "versionInfo": object{"agentVersion": h.AgentVersion}, "attributes": h.AllAttributes(), "gpuDevices": cards,
 		"registeredResources": []object{{"name": "GPU", "type": "STRINGSET", "stringSetValue": h.UUIDs()}},
 		"healthStatus":        object{"overallStatus": h.Health, "details": []object{check}}}
 }
@@ -165,13 +176,16 @@ func changeAttributes(f *sim.Fleet, in attributesInput, do func(h *sim.Host, nam
 	if err := named(f, in.Cluster); err != nil {
 		return nil, err
 	}
+	if n := len(in.Attributes); n < 1 || n > maxAttributes {
+		return nil, invalid("Attributes must be from 1 to 10.")
+	}
 	out := []object{}
 	for _, a := range in.Attributes {
-		i := slices.IndexFunc(f.Hosts(), func(h *sim.Host) bool { return h.ARN == a.TargetID })
-		if i < 0 {
+		h, err := f.ContainerInstance(a.TargetID)
+		if err != nil {
 			return nil, &sim.Error{Code: "TargetNotFoundException", Message: "The specified target wasn't found."}
 		}
-		if err := do(f.Hosts()[i], a.Name, a.Value); err != nil {
+		if err := do(h, a.Name, a.Value); err != nil {
 			return nil, err
 		}
 		out = append(out, object{"name": a.Name, "value": a.Value, "targetId": a.TargetID})

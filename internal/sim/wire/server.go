@@ -60,8 +60,10 @@ var operations = map[string]operation{
 	"ListContainerInstances": answer(listHosts), "DescribeContainerInstances": answer(describeHosts),
 	"UpdateContainerInstancesState": answer(updateState), "PutAttributes": answer(putAttributes), "DeleteAttributes": answer(deleteAttributes),
 	"ListTasks": answer(listTasks), "DescribeTasks": answer(describeTasks), "RunTask": answer(runTask), "StartTask": answer(startTask), "StopTask": answer(stopTask),
-	"DescribeTaskDefinition": answer(describeDefinition),
-	"UpdateService":          answer(updateService), "DescribeServices": answer(describeServices),
+	"DescribeTaskDefinition": answer(describeDefinition), "RegisterTaskDefinition": answer(registerDefinition),
+	"CreateService": answer(createService), "UpdateService": answer(updateService), "DeleteService": answer(deleteService), "DescribeServices": answer(describeServices), "ListServices": answer(listServices),
+	"ListAttributes": answer(listAttributes), "DeregisterContainerInstance": answer(deregister),
+	"GetTaskProtection": answer(getProtection), "UpdateTaskProtection": answer(updateProtection),
 }
 
 func answer[T any](f func(*sim.Fleet, T) (object, error)) operation {
