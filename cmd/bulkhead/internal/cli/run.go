@@ -87,6 +87,7 @@ func newRoot(s Streams) *cobra.Command {
 	f.StringVarP(&g.output, "output", "o", "table", "output format: table, wide or json")
 	root.AddCommand(newLocal(g), newReplay(g), newGPUs(g), newHosts(g), newTasks(g), newTenants(g), newHistory(g),
 		newFindings(g), newHealth(g), newLint(g), newVersion(g))
+	root.AddCommand(remedyVerbs(g)...)
 	return root
 }
 
