@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -137,8 +138,8 @@ func TestWhatIsShortIsNamedAndFreedAtDesiredStopped(t *testing.T) {
 		}
 		f.Advance(f.Now().Add(time.Minute))
 		_, err = f.Run(d.ARN, "", "")
-		refused, ok := err.(*sim.Error)
-		if !ok || refused.Code != family || !refused.Unplaced {
+		var refused *sim.Error
+		if !errors.As(err, &refused) || refused.Code != family || !refused.Unplaced {
 			t.Errorf("a second one: %v, want %s", err, family)
 		}
 		if _, err := f.Stop(first.ARN, ""); err != nil {

@@ -258,14 +258,34 @@ func TestRollingDeploymentReplacesEveryTaskAndNeverGoesBelowTheMinimum(t *testin
 	}
 }
 
-func TestADayOfAThousandHostsTakesLessThanAMinute(t *testing.T) {
+func TestADayOfAThousandHostsAndTenThousandTasksTakesLessThanAMinute(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a whole day of a large fleet")
 	}
 	began := time.Now()
-	size := len(day(t, 1, 1000, 24*time.Hour))
-	if took := time.Since(began); took > time.Minute {
+	f := fleetOf(t, sim.Config{Seed: 1, Choice: sim.BestFit, Flaps: true}, 1000)
+	events, least := 0, 1<<30
+	for h := range 24 {
+		for i, s := range []string{"fama", "famb", "famc"} {
+			if err := f.UpdateService(s, "", []int{1800, 4800, 4800}[i]+100*((h+i)%5)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		events += len(f.Advance(f.Now().Add(time.Hour)))
+		up := 0
+		for _, x := range f.Tasks() {
+			if x.Last == "RUNNING" {
+				up++
+			}
+		}
+		least = min(least, up)
+	}
+	if least < 10_000 {
+		t.Errorf("only %d tasks ran at the end of an hour", least)
+	}
+	took := time.Since(began)
+	if took > time.Minute {
 		t.Errorf("a day took %v", took)
 	}
-	t.Logf("1,000 hosts for a day: %v, %d MB of events", time.Since(began).Round(time.Millisecond), size>>20)
+	t.Logf("1,000 hosts for a day: %v, at least %d tasks running, %d events", took.Round(time.Millisecond), least, events)
 }
