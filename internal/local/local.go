@@ -179,6 +179,9 @@ func (r *run) now() time.Time {
 // live moves the day on, tick by tick, and handles what it makes.
 func (r *run) live(ctx context.Context, out io.Writer) error {
 	if err := r.step(ctx, settle); err != nil { // so that there is something to see
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // it was stopped, and that is no failure
+		}
 		return err
 	}
 	ticker := time.NewTicker(tick)

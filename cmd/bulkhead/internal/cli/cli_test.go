@@ -84,7 +84,7 @@ func TestEveryCommandPrintsWhatItDid(t *testing.T) {
 	for _, args := range [][]string{
 		{"gpus"}, {"gpus", "-o", "wide"}, {"gpus", "-o", "json"}, {"hosts"}, {"hosts", "-o", "wide"}, {"tasks"}, {"tasks", "-o", "json"}, {"findings"}, {"findings", "-o", "wide"}, {"health"}, {"health", "-o", "wide"}, {"health", "--help"},
 		{"tenants", "GPU-3f1c6b2e"}, {"history", "i-0a", "--at", "5m"}, {"history", "i-0b"}, {},
-		{"--help"}, {"gpus", "--help"}, {"hosts", "--help"}, {"tasks", "--help"}, {"tenants", "--help"}, {"history", "--help"}, {"version", "--help"}, {"findings", "--help"}, {"replay", "--help"}, {"local", "--help"}, {"local", "inject", "--help"},
+		{"--help"}, {"gpus", "--help"}, {"hosts", "--help"}, {"tasks", "--help"}, {"tenants", "--help"}, {"history", "--help"}, {"version", "--help"}, {"ui", "--help"}, {"diff", "--help"}, {"doctor", "--help"}, {"gpus", "-o", "csv"}, {"findings", "-o", "csv"}, {"diff", "i-0a", "--from", "1h"}, {"findings", "--help"}, {"replay", "--help"}, {"local", "--help"}, {"local", "inject", "--help"},
 		{"lint", "--help"}, {"lint", "testdata/lint.json"}, {"lint", "testdata/help.golden"},
 	} {
 		name := strings.Trim(strings.NewReplacer("-", "", "testdata/", "").Replace(strings.Join(args, "_")), "_")
@@ -113,7 +113,7 @@ func TestEveryCommandPrintsWhatItDid(t *testing.T) {
 			t.Errorf("bulkhead %s (-golden +now)\n%s", strings.Join(args, " "), diff)
 		}
 		for line := range strings.Lines(out) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 && !slices.Contains(args, "wide") && !slices.Contains(args, "json") && !slices.Contains(args, "--help") {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 && !slices.Contains(args, "wide") && !slices.Contains(args, "csv") && !slices.Contains(args, "json") && !slices.Contains(args, "--help") {
 				t.Errorf("bulkhead %s: a line of %d columns: %s", strings.Join(args, " "), n, line)
 			}
 			if strings.ContainsRune(line, 0x1b) && !slices.Contains(args, "json") {
@@ -130,7 +130,11 @@ func TestWrongUseIsExitTwoAndOneSentence(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"gpus", "-o", "yaml"}, ExitUse, "table, wide, json"},
+		{[]string{"gpus", "-o", "yaml"}, ExitUse, "table, wide, json, csv"},
+		{[]string{"gpus", "--watch=soon"}, ExitUse, "--watch=5s"},
+		{[]string{"gpu", "--watch"}, ExitUse, "unknown command"},
+		{[]string{"ui", "--port", "-1"}, ExitUse, "1 to 65535"},
+		{[]string{"diff", "i-0b", "--endpoint", url}, ExitAPI, "Did you mean i-0a?"},
 		{[]string{"gpu"}, ExitUse, "unknown command"},
 		{[]string{"tenants"}, ExitUse, "tenants takes one GPU"},
 		{[]string{"history", "a", "b"}, ExitUse, "bulkhead hosts lists them"},
@@ -268,13 +272,19 @@ func TestEveryCommandWorksAgainstALiveLocalMode(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	env := map[string]string{"BULKHEAD_ENDPOINT": url}
-	time.Sleep(500 * time.Millisecond)
-	_, table, _ := command(t, "", env, "gpus")
+	var table string
+	for range 200 { // the fleet's first minutes are under way
+		if _, table, _ = command(t, "", env, "tasks"); strings.Count(table, "\n") > 5 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	_, table, _ = command(t, "", env, "gpus")
 	card := regexp.MustCompile(`GPU-[0-9a-f]{8}`).FindString(table)
 	host := regexp.MustCompile(`i-[0-9a-f]{17}`).FindString(table)
 	_, table, _ = command(t, "", env, "tasks")
 	task := strings.Fields(strings.Split(table, "\n")[1])[0]
-	for _, args := range [][]string{{"gpus"}, {"hosts"}, {"tasks"}, {"tasks", task}, {"tenants", card}, {"history", host, "--at", "30s"}, {"findings"}, {"health"}, {}, {"version"}} {
+	for _, args := range [][]string{{"gpus"}, {"hosts"}, {"tasks"}, {"tasks", task}, {"tenants", card}, {"history", host, "--at", "30s"}, {"findings"}, {"health"}, {"doctor"}, {"diff", host, "--from", "1m"}, {"gpus", "-o", "csv"}, {}, {"version"}} {
 		code, out, errs := command(t, "", env, args...)
 		if code != ExitFine && (args[0] != "findings" || code != ExitFinding) || out == "" {
 			t.Errorf("bulkhead %s: exit %d\n%s%s", strings.Join(args, " "), code, out, errs)

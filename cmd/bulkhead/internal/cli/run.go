@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,12 +45,18 @@ var errFinding = exitError{ExitFinding, errors.New("")}
 
 // Run runs the command line and returns the exit code.
 func Run(ctx context.Context, args []string, s Streams) int {
-	root := newRoot(s)
-	root.SetArgs(args)
-	root.SetIn(s.In)
-	root.SetOut(s.Out)
-	root.SetErr(s.Err)
-	err := root.ExecuteContext(ctx)
+	every, args, err := watching(args)
+	if err == nil && every > 0 {
+		return watch(ctx, every, args, s)
+	}
+	if err == nil {
+		root := newRoot(s)
+		root.SetArgs(args)
+		root.SetIn(s.In)
+		root.SetOut(s.Out)
+		root.SetErr(s.Err)
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil {
 		return ExitFine
 	}
@@ -84,9 +91,16 @@ func newRoot(s Streams) *cobra.Command {
 	f.StringVar(&g.endpoint, "endpoint", "", "address of the query API (default $BULKHEAD_ENDPOINT, else "+defaultEndpoint+")")
 	f.StringVar(&g.cluster, "cluster", "", "cluster name or ARN (default $BULKHEAD_CLUSTER, else the only one)")
 	f.StringVar(&g.region, "region", "", "AWS Region that signs for a remote endpoint (default: the AWS configuration's)")
-	f.StringVarP(&g.output, "output", "o", "table", "output format: table, wide or json")
+	f.StringVarP(&g.output, "output", "o", "table", "output format: table, wide, json or csv")
+	f.String("watch", "", "ask again and again, every 2s or --watch=5s, until stopped")
+	f.Lookup("watch").NoOptDefVal = watchEvery.String()
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		if g.output == "csv" {
+			cmd.Root().SetOut(csvOut{s.Out})
+		}
+	}
 	root.AddCommand(newLocal(g), newReplay(g), newGPUs(g), newHosts(g), newTasks(g), newTenants(g), newHistory(g),
-		newFindings(g), newHealth(g), newLint(g), newVersion(g))
+		newFindings(g), newHealth(g), newLint(g), newUI(g), newDiff(g), newDoctor(g), newVersion(g))
 	root.AddCommand(remedyVerbs(g)...)
 	return root
 }
@@ -111,12 +125,15 @@ type globals struct {
 }
 
 func (g *globals) format(allowed ...string) (string, error) {
+	if g.output == "csv" && slices.Contains(allowed, "table") {
+		return g.output, nil // printTable does the rest
+	}
 	for _, a := range allowed {
 		if g.output == a {
 			return a, nil
 		}
 	}
-	return "", useError("-o %s is not known here: use one of %s", g.output, strings.Join(allowed, ", "))
+	return "", useError("-o %s is not known here: use one of %s", g.output, strings.Join(append(allowed, "csv"), ", "))
 }
 
 // firstMinute says where a person is and what to try.

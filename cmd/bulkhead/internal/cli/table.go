@@ -22,6 +22,10 @@ type column struct {
 // printTable writes rows under titles, without frames, so that it reads and cuts
 // well. What rows hold came from outside, so control characters are dropped.
 func printTable(w io.Writer, cols []column, wide bool, rows [][]string) {
+	if c, ok := w.(csvOut); ok {
+		c.table(cols, rows)
+		return
+	}
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
 	style := table.StyleDefault
