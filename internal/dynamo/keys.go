@@ -31,6 +31,8 @@ const (
 	bookmarksPK  = "bookmarks"
 	definitionSK = "definition"
 	healthSK     = "health"
+	usagePrefix  = "usage#"
+	usagesEnd    = "usage$"
 )
 
 type key struct{ pk, sk string }
@@ -41,7 +43,9 @@ func ec2PK(ec2 string) string           { return "ec2#" + ec2 }
 func cardPK(u gpu.UUID) string          { return "card#" + string(u) }
 func definitionKey(arn string) key      { return key{"definition#" + arn, definitionSK} }
 func bookmarkKey(name string) key       { return key{bookmarksPK, name} }
+func usageKey(cluster, ec2 string) key  { return key{usagePK(cluster), usagePrefix + ec2} }
 func healthKey(ec2 string) key          { return key{"health#" + ec2, healthSK} }
+func usagePK(cluster string) string     { return "usages#" + cluster }
 func journalPK(id ledger.HostID) string { return "journal#" + id.Instance }
 
 // lookupKey is a registration's own entry under an id that it is known by.

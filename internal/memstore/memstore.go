@@ -16,6 +16,7 @@ import (
 
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
+	"github.com/bulkhead-ecs/bulkhead/internal/sizing"
 	"github.com/bulkhead-ecs/bulkhead/internal/vitals"
 )
 
@@ -30,6 +31,7 @@ type Store struct {
 	journal   map[ledger.HostID][]ledger.Entry
 	bookmarks map[string]string
 	health    map[string]vitals.Record
+	usages    map[usageKey]sizing.Usage
 	// PageSize is how many hosts or entries one page holds.
 	PageSize int
 }
