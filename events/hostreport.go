@@ -115,6 +115,7 @@ type ReportShare struct {
 	Container   string `json:"container"`
 	Family      string `json:"family,omitempty"` // "family:revision"
 	GPU         string `json:"gpu"`
+	Image       string `json:"image,omitempty"` // the image's id on the host, "sha256:…"
 	UsedMiB     *int64 `json:"usedMiB,omitempty"`
 	PeakMiB     *int64 `json:"peakMiB,omitempty"` // in the sizing window
 	LimitMiB    *int64 `json:"limitMiB,omitempty"`
@@ -242,7 +243,7 @@ func (r *HostReport) Check() error {
 		}
 	}
 	for i, s := range r.Shares {
-		if len(s.TaskArn) > MaxReportARNBytes || len(s.Container) > MaxReportNameBytes || len(s.GPU) > MaxReportIDBytes || s.Processes < 0 {
+		if len(s.TaskArn) > MaxReportARNBytes || len(s.Container) > MaxReportNameBytes || len(s.GPU) > MaxReportIDBytes || len(s.Image) > MaxReportIDBytes || s.Processes < 0 {
 			return bad("shares[%d] is out of bounds", i)
 		}
 	}

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
@@ -33,7 +34,8 @@ func start(ctx context.Context) error {
 		return err
 	}
 	store := c.Store(cfg)
-	api := &httpapi.API{Query: &fleet.Query{Store: store, Vitals: store, Verdicts: &verdicts, Policy: c.Policy(), Clock: boot.Clock}, Log: c.Logger()}
+	api := &httpapi.API{Query: &fleet.Query{Store: store, Vitals: store, Usage: store, Verdicts: &verdicts, Policy: c.Policy(), Clock: boot.Clock}, Log: c.Logger(),
+		Cases: store, Mode: os.Getenv("BULKHEAD_REMEDY_MODE")}
 	lambda.Start(gateway.Handler(api.Handler()))
 	return nil
 }

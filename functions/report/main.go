@@ -9,10 +9,13 @@ import (
 	"sync"
 
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/bulkhead-ecs/bulkhead/functions/internal/boot"
+	"github.com/bulkhead-ecs/bulkhead/functions/internal/carry"
 	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
 	"github.com/bulkhead-ecs/bulkhead/internal/health"
+	"github.com/bulkhead-ecs/bulkhead/internal/vitals"
 )
 
 func main() {
@@ -30,8 +33,10 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	store := c.Store(cfg)
-	r := &fleet.Reports{Records: store, Store: store, Accounts: c.Accounts, Roles: roles(os.Getenv("BULKHEAD_INSTANCE_ROLES")), Clock: boot.Clock, Log: c.Logger()}
+	store, log := c.Store(cfg), c.Logger()
+	call := carry.Nudge{API: sqs.NewFromConfig(cfg), URL: os.Getenv("BULKHEAD_REMEDY_QUEUE_URL"), Log: log}
+	records := fleet.Nudging{Store: store, Nudge: func(ctx context.Context, r vitals.Record) { call.Send(ctx, "the verdict on "+r.EC2) }}
+	r := &fleet.Reports{Records: records, Usage: store, Store: store, Accounts: c.Accounts, Roles: roles(os.Getenv("BULKHEAD_INSTANCE_ROLES")), Clock: boot.Clock, Log: log}
 	// The tables take milliseconds to read, which a cold start does not have to pay
 	// before it is ready. Lambda gives one request at a time, so this is no race.
 	policy := sync.OnceValues(health.Default)

@@ -10,12 +10,14 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
 	"github.com/bulkhead-ecs/bulkhead/internal/health"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
+	"github.com/bulkhead-ecs/bulkhead/internal/sizing"
 	"github.com/bulkhead-ecs/bulkhead/internal/vitals"
 )
 
 // Query answers questions about the ledger. It only reads.
 type Query struct {
 	Store  ledger.Store
+	Usage  sizing.Store // optional: without, there are no peaks to advise from
 	Vitals vitals.Store // optional: without, nothing is known of what hosts report
 	// Verdicts judges again when asked, so that a host which fell silent does not
 	// look as it did when it spoke last; nil shows the verdict of the last report.

@@ -14,6 +14,7 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
 	"github.com/bulkhead-ecs/bulkhead/internal/health"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
+	"github.com/bulkhead-ecs/bulkhead/internal/sizing"
 	"github.com/bulkhead-ecs/bulkhead/internal/vitals"
 )
 
@@ -46,6 +47,8 @@ type Reports struct {
 	// who may speak is never a default.
 	Accounts []string
 	Roles    []string
+	// Usage keeps memory peaks for sizing; nil keeps none.
+	Usage sizing.Store
 	// Settings are what agents are asked to apply; nil asks nothing.
 	Settings *events.HostSettings
 	Clock    Clock
@@ -133,7 +136,7 @@ func (r *Reports) take(ctx context.Context, id ledger.HostID, rep events.HostRep
 	case err != nil:
 		return rec, err
 	}
-	before := rec.Verdict.Host.Level
+	before, last := rec.Verdict.Host.Level, rec
 	rec.State.Facts = factsOf(host, rep, rec.State.Facts)
 	signals, refused := reportSignals(rep)
 	var odd []error
@@ -147,6 +150,7 @@ func (r *Reports) take(ctx context.Context, id ledger.HostID, rep events.HostRep
 	if err != nil {
 		return rec, err
 	}
+	r.recordUsage(ctx, id.Cluster, last, rep)
 	if refused = append(refused, odd...); len(refused) > 0 {
 		r.Log.WarnContext(ctx, "signals refused", "instance", rep.InstanceID, "refused", len(refused), "first", refused[0].Error())
 	}

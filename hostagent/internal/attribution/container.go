@@ -10,6 +10,7 @@ type Container struct {
 	Name    string // of the task definition, or Docker's
 	Task    string // ARN; empty: not of ECS
 	Family  string // "family:revision"
+	Image   string // id of its image, "sha256:…"; empty when Docker did not tell
 	Cluster string
 	Promise Limits // injected at its start
 	Running bool

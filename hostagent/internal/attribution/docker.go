@@ -47,6 +47,7 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 func (d *Docker) Containers(ctx context.Context) ([]Container, error) {
 	var list []struct {
 		ID     string `json:"Id"`
+		Image  string `json:"ImageID"`
 		Names  []string
 		Labels map[string]string
 		State  string
@@ -59,7 +60,7 @@ func (d *Docker) Containers(ctx context.Context) ([]Container, error) {
 		if !isContainerID(l.ID) {
 			continue
 		}
-		c := Container{ID: l.ID, Running: l.State == "" || l.State == "running" || l.State == "paused"}
+		c := Container{ID: l.ID, Image: printable(l.Image, 128), Running: l.State == "" || l.State == "running" || l.State == "paused"}
 		if len(l.Names) > 0 {
 			c.Name = printable(l.Names[0], 255)
 		}

@@ -114,7 +114,7 @@ func device(d nvml.Device, clients int) events.ReportDevice {
 
 func share(u attribution.Usage, peaks map[attribution.Share]gpu.MiB) events.ReportShare {
 	s := events.ReportShare{
-		TaskArn: u.Container.Task, Container: text(u.Container.Name), Family: text(u.Container.Family), GPU: string(u.Device),
+		TaskArn: u.Container.Task, Container: text(u.Container.Name), Family: text(u.Container.Family), GPU: string(u.Device), Image: u.Container.Image,
 		Processes: len(u.PIDs), MPS: u.Client == attribution.ClientMPS, OverCeiling: u.OverBy > 0,
 	}
 	if u.Unknown == 0 {
