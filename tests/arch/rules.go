@@ -29,6 +29,7 @@ var rules = []rule{
 	{"internal/ingest", 3, nil},
 	{"internal/fleet", 4, nil},
 	{"internal/remediate", 4, nil},
+	{"internal/placing", 4, nil},
 	{"internal/dynamo", 5, nil},
 	{"internal/memstore", 5, nil},
 	{"internal/changes", 5, nil},
