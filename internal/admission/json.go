@@ -24,7 +24,7 @@ type repeat struct {
 	line, column int
 }
 
-func parseJSON(src []byte, limits Limits) (*node, []repeat, error) {
+func parseJSON(src []byte, limits Limits) ([]*node, []repeat, error) {
 	p := &jsonParser{src: src, line: 1, limits: limits}
 	n, err := p.value(0)
 	if err != nil {
@@ -33,7 +33,7 @@ func parseJSON(src []byte, limits Limits) (*node, []repeat, error) {
 	if p.space(); p.at < len(src) {
 		return nil, nil, p.fail("text after the end of the value")
 	}
-	return n, p.repeats, nil
+	return []*node{n}, p.repeats, nil
 }
 
 func (p *jsonParser) fail(what string) error {
@@ -89,10 +89,13 @@ func (p *jsonParser) value(depth int) (*node, error) {
 	case '"':
 		n.kind = kindText
 		n.text, err = p.quoted()
+		if string(p.src[n.start:p.at]) == `"`+n.text+`"` {
+			n.from, n.to = n.start+1, p.at-1
+		}
 	default:
 		err = p.literal(n)
+		n.from, n.to = n.start, p.at
 	}
-	n.end = p.at
 	return n, err
 }
 

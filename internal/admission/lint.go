@@ -1,8 +1,8 @@
 package admission
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 )
 
 // report collects findings of one rule on one document.
@@ -25,16 +25,17 @@ func (r *report) at(n, c *node, message string) *Finding {
 	return &r.found[len(r.found)-1]
 }
 
-// replace is at with a safe change: the scalar n becomes text.
+// replace is at with a safe change: the scalar n becomes text, within its quotes if it has any.
 func (r *report) replace(n, c *node, text, message string) {
 	f := r.at(n, c, message)
-	if n.start >= 0 && n.kind == kindNumber {
-		f.Fixable, f.edit = true, edit{n.start, n.end, text}
+	if n.from < n.to {
+		f.Fixable, f.edit = true, edit{n.from, n.to, text}
 	}
 }
 
-// Lint applies every rule to every task definition of the document. Findings come by line, column and rule.
-// Task definitions that ask for no share are only looked at for legacy sharing and reading faults.
+// Lint applies every rule to every task definition of the document. Findings come by line, column and rule, each
+// once, whichever ways through the document's conditions and aliases lead to it. Task definitions that ask for no
+// share are only looked at for legacy sharing and reading faults.
 func Lint(doc Document, policy Policy) []Finding {
 	var all []Finding
 	for _, rule := range Rules() {
@@ -43,14 +44,8 @@ func Lint(doc Document, policy Policy) []Finding {
 		}
 		r := &report{doc: doc, policy: policy, rule: rule}
 		for _, t := range doc.tasks {
-			cs := t.read()
-			if rule.task != nil {
-				rule.task(r, t, cs)
-			}
-			for _, c := range cs {
-				if rule.container != nil {
-					rule.container(r, c)
-				}
+			for _, v := range t.variants() {
+				r.judge(v)
 			}
 		}
 		if rule.ID == ruleRepeated {
@@ -58,39 +53,62 @@ func Lint(doc Document, policy Policy) []Finding {
 				r.at(&node{line: x.line, column: x.column, path: "$"}, nil, "the key "+x.name+" is written twice in one object")
 			}
 		}
+		for _, x := range doc.notes {
+			if x.rule == rule.ID {
+				r.at(x.node, nil, x.message)
+			}
+		}
 		all = append(all, r.found...)
 	}
 	slices.SortStableFunc(all, func(a, b Finding) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		if a.Column != b.Column {
-			return a.Column - b.Column
-		}
-		return strings.Compare(a.Rule, b.Rule)
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule),
+			cmp.Compare(a.Container, b.Container), cmp.Compare(a.Message, b.Message))
 	})
-	return all
+	return slices.CompactFunc(all, func(a, b Finding) bool {
+		return a.Line == b.Line && a.Column == b.Column && a.Rule == b.Rule && a.Container == b.Container && a.Message == b.Message
+	})
+}
+
+func (r *report) judge(t *task) {
+	cs := t.read()
+	if r.rule.task != nil {
+		r.rule.task(r, t, cs)
+	}
+	for _, c := range cs {
+		if r.rule.container != nil {
+			r.rule.container(r, c)
+		}
+		for _, s := range c.shares {
+			if r.rule.share != nil {
+				r.rule.share(r, c, s)
+			}
+		}
+	}
 }
 
 // Fix makes the safe changes that findings of Lint on the same document carry, and returns the new content with
-// the findings they settle. All other bytes stay. Suppressed findings are left alone.
+// the findings they settle. All other bytes stay. Suppressed findings are left alone, and so is a value that two
+// findings want to be different.
 func Fix(doc Document, findings []Finding) ([]byte, []Finding) {
 	var applied []Finding
 	for _, f := range findings {
-		if f.Fixable && !f.Suppressed && f.edit.start >= 0 && f.edit.end <= len(doc.Content) && f.edit.start < f.edit.end {
+		if f.Fixable && !f.Suppressed && f.edit.from >= 0 && f.edit.to <= len(doc.Content) && f.edit.from < f.edit.to {
 			applied = append(applied, f)
 		}
 	}
-	slices.SortStableFunc(applied, func(a, b Finding) int { return a.edit.start - b.edit.start })
+	slices.SortStableFunc(applied, func(a, b Finding) int { return cmp.Compare(a.edit.from, b.edit.from) })
+	applied = slices.CompactFunc(applied, func(a, b Finding) bool { return a.edit == b.edit }) // one value, reached by several aliases
+	applied = slices.DeleteFunc(applied, func(f Finding) bool {
+		return slices.ContainsFunc(findings, func(g Finding) bool {
+			return g.Fixable && g.edit != f.edit && g.edit.from < f.edit.to && f.edit.from < g.edit.to
+		})
+	})
 	var out []byte
 	at := 0
 	for _, f := range applied {
-		if f.edit.start < at { // the same scalar, named twice through a YAML alias
-			continue
-		}
-		out = append(out, doc.Content[at:f.edit.start]...)
+		out = append(out, doc.Content[at:f.edit.from]...)
 		out = append(out, f.edit.text...)
-		at = f.edit.end
+		at = f.edit.to
 	}
 	return append(out, doc.Content[at:]...), applied
 }

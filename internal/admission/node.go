@@ -16,7 +16,7 @@ const (
 	kindBool
 	kindList
 	kindMap
-	kindUnresolved // an intrinsic function, kept by name in text
+	kindUnresolved // an intrinsic function, kept by name in text and with what it was given in args
 )
 
 // node is one value of a document with the place it was read from.
@@ -25,11 +25,14 @@ type node struct {
 	text    string
 	line    int // from 1
 	column  int // from 1, in characters
-	start   int // offset of a scalar's first byte; -1 when it cannot be edited in place
-	end     int
+	start   int // offset of its first byte, of JSON
+	from    int // what may be edited in place, without quotes: from below to; equal when nothing may
+	to      int
 	path    string
 	items   []*node
 	members []member
+	args    *node  // of an intrinsic function
+	whole   *int64 // the value of a whole number that is written in another base than ten
 }
 
 type member struct {
@@ -38,16 +41,22 @@ type member struct {
 }
 
 // get finds a member by the API's name; templates write its first letter large, and Terraform writes snake_case.
+// Of a key that is written twice the last one counts, as readers have it.
 func (n *node) get(name string) *node {
 	if n == nil || n.kind != kindMap {
 		return nil
 	}
-	for _, m := range n.members {
-		if strings.EqualFold(m.name, name) || strings.EqualFold(strings.ReplaceAll(m.name, "_", ""), name) {
+	var near *node
+	for i := len(n.members) - 1; i >= 0; i-- {
+		m := n.members[i]
+		if m.name == name {
 			return m.value
 		}
+		if near == nil && (strings.EqualFold(m.name, name) || strings.EqualFold(strings.ReplaceAll(m.name, "_", ""), name)) {
+			near = m.value
+		}
 	}
-	return nil
+	return near
 }
 
 func (n *node) list() []*node {
@@ -69,6 +78,9 @@ func (n *node) integer() (int64, bool) {
 	if n == nil || n.kind != kindNumber && n.kind != kindText {
 		return 0, false
 	}
+	if n.whole != nil {
+		return *n.whole, true
+	}
 	v, err := strconv.ParseInt(n.text, 10, 64)
 	if err == nil {
 		return v, true
@@ -87,9 +99,11 @@ func (n *node) setPaths(path string) {
 	n.path = path
 	if n.kind == kindMap && len(n.members) == 1 {
 		if f := n.members[0].name; f == "Ref" || strings.HasPrefix(f, "Fn::") {
-			n.kind, n.text = kindUnresolved, f
-			return
+			n.kind, n.text, n.args, n.members = kindUnresolved, f, n.members[0].value, nil
 		}
+	}
+	if n.args != nil {
+		n.args.setPaths(path + "." + n.text)
 	}
 	for i, item := range n.items {
 		item.setPaths(path + "[" + strconv.Itoa(i) + "]")
@@ -104,6 +118,7 @@ var (
 	ErrTooLarge = errors.New("too large")
 	ErrTooDeep  = errors.New("nested too deeply")
 	ErrSyntax   = errors.New("neither JSON nor YAML")
+	ErrEncoding = errors.New("not UTF-8")
 	ErrNoTasks  = errors.New("no ECS task definition in it")
 )
 

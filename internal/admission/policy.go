@@ -9,14 +9,7 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
 )
 
-// Card is a GPU that tasks may land on.
-type Card struct {
-	Name      string  `yaml:"name"`
-	MemoryMiB gpu.MiB `yaml:"memoryMiB"` // what ECS reports as totalMemoryInMiB, less than the nominal size
-	SMs       int     `yaml:"sms"`       // streaming multiprocessors; 0 when not known
-}
-
-// Policy is what differs from shop to shop. Rules about cards are silent until cards are named.
+// Policy is what differs from shop to shop. Cards take the place of the table of what EC2 has.
 type Policy struct {
 	Cards              []Card   `yaml:"cards"`
 	ContextOverheadMiB gpu.MiB  `yaml:"contextOverheadMiB"` // what a CUDA context itself takes
@@ -41,10 +34,8 @@ func ParsePolicy(content []byte) (Policy, error) {
 	if err := d.Decode(&p); err != nil {
 		return p, fmt.Errorf("policy: %w", err)
 	}
-	for _, id := range p.Disable {
-		if _, ok := RuleByID(id); !ok {
-			return p, fmt.Errorf("policy: disable names %q, which is no rule", id)
-		}
+	if err := knownRules(content, p.Disable); err != nil {
+		return p, err
 	}
 	for _, c := range p.Cards {
 		if c.MemoryMiB <= 0 || c.SMs < 0 {
@@ -57,12 +48,19 @@ func ParsePolicy(content []byte) (Policy, error) {
 	return p, nil
 }
 
-func (p Policy) largest() (Card, bool) {
-	var best Card
-	for _, c := range p.Cards {
-		if c.MemoryMiB > best.MemoryMiB {
-			best = c
+// knownRules refuses a rule that there is not, with the line that names it.
+func knownRules(content []byte, ids []string) error {
+	for i, id := range ids {
+		if _, ok := RuleByID(id); ok {
+			continue
 		}
+		line := 0
+		if roots, _, err := parseYAML(content, DefaultLimits); err == nil {
+			if l := roots[0].get("disable").list(); i < len(l) {
+				line = l[i].line
+			}
+		}
+		return fmt.Errorf("policy: line %d: disable names %q, which is no rule", line, id)
 	}
-	return best, best.MemoryMiB > 0
+	return nil
 }

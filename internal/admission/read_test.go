@@ -16,7 +16,7 @@ func TestEveryFormIsReadWithItsPlaces(t *testing.T) {
 		{"cfn.yaml", "BH102", "$.Resources.Td.Properties.ContainerDefinitions[0].ResourceRequirements[0].SharingStrategy.NvidiaMps.Memory", 15, 27},
 		{"crlf-bom.yaml", "BH102", "$.Resources.Td.Properties.ContainerDefinitions[0].ResourceRequirements[0].SharingStrategy.NvidiaMps.Memory", 15, 27},
 		{"sam.yaml", "BH190", "$.Resources.Td.Properties.ContainerDefinitions[0].ResourceRequirements[0].SharingStrategy.NvidiaMps.Memory", 16, 27},
-		{"plan.tf.json", "BH102", "$.planned_values.root_module.child_modules[0].resources[0].values.container_definitions[0].resourceRequirements[0].sharingStrategy.nvidiaMps.memory", 1, 231},
+		{"plan.tf.json", "BH102", "$.planned_values.root_module.child_modules[0].resources[0].values.container_definitions[0].resourceRequirements[0].sharingStrategy.nvidiaMps.memory", 1, 432},
 	} {
 		content, err := os.ReadFile("testdata/valid/" + c.name)
 		if err != nil {
@@ -41,9 +41,40 @@ func TestEveryFormIsReadWithItsPlaces(t *testing.T) {
 	}
 }
 
-func TestAFunctionInPlaceOfAllContainersIsNamed(t *testing.T) {
-	found, _ := lintText(t, "Resources:\n  T:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      ContainerDefinitions: !If [A, [], []]\n", cards())
-	if len(found) != 1 || found[0].Rule != "BH190" || found[0].Message != "!If stands for containerDefinitions" || found[0].Line != 5 {
+func TestBothBranchesOfAConditionAreLinted(t *testing.T) {
+	const breach = `{Name: a, ResourceRequirements: [{Type: GPU, SharingStrategy: {NvidiaMps: {Memory: 0}}}]}`
+	for _, src := range []string{
+		"Resources:\n  T:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      ContainerDefinitions: !If [A, [], [" + breach + "]]\n",
+		"Resources:\n  T:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      ContainerDefinitions: [!If [A, " + breach + ", !Ref AWS::NoValue]]\n",
+		"Resources:\n  T:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      ContainerDefinitions: [{\"Fn::If\": [A, {Ref: AWS::NoValue}, " + breach + "]}]\n",
+	} {
+		found, _ := lintText(t, src, cards())
+		if n := count(found, "BH101"); n != 1 {
+			t.Errorf("%s\nBH101 %d times: %+v", src, n, found)
+		}
+		if n := count(found, "BH190"); n != 0 {
+			t.Errorf("a condition is named as unresolved: %+v", found)
+		}
+	}
+}
+
+func TestAFunctionThatCannotBeResolvedIsNamedWithWhatItIsGiven(t *testing.T) {
+	found, _ := lintText(t, "Resources:\n  T:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      ContainerDefinitions: !FindInMap [A, B, C]\n", cards())
+	if len(found) != 1 || found[0].Rule != "BH190" || found[0].Message != "!FindInMap A B C stands for containerDefinitions" || found[0].Line != 5 {
 		t.Errorf("%+v", found)
 	}
+	found, _ = lintText(t, `containerDefinitions: [{command: [serve, !Sub "${X}"], resourceRequirements: [{type: GPU, sharingStrategy: {nvidiaMps: {memory: !Ref Mem, maxComputePercent: 20}}}]}]`, cards())
+	if n := count(found, "BH190"); n != 2 || count(found, "BH101") != 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+func count(found []Finding, rule string) int {
+	n := 0
+	for _, f := range found {
+		if f.Rule == rule {
+			n++
+		}
+	}
+	return n
 }

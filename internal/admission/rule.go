@@ -27,13 +27,14 @@ func (s Severity) rank() int {
 	return 0
 }
 
-// Rule is one check: of each container, of each task definition, or of both.
+// Rule is one check: of each share, of each container, of each task definition, or of several of these.
 type Rule struct {
 	ID        string
 	Severity  Severity
 	Title     string
 	Why       string
 	Fix       string
+	share     func(r *report, c container, s *node) // s is an nvidiaMps value of the container
 	container func(r *report, c container)
 	task      func(r *report, t *task, cs []container)
 }
@@ -85,10 +86,10 @@ type Finding struct {
 	edit       edit
 }
 
-// edit replaces content[start:end] by text.
+// edit replaces content[from:to] by text.
 type edit struct {
-	start, end int
-	text       string
+	from, to int
+	text     string
 }
 
 // IgnoreLabel is the Docker label that suppresses rules of its container: "BH110,BH154: the reason".

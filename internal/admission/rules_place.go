@@ -1,15 +1,6 @@
 package admission
 
-import (
-	"regexp"
-	"strings"
-)
-
-// reserved are the variables that ECS sets for a share, and the one that hides cards from CUDA.
-var reserved = []string{"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
-	"CUDA_MPS_PIPE_DIRECTORY", "NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}
-
-var reservedInShell = regexp.MustCompile(`(?:^|[\s;&|"'])(?:unset\s+(?:-v\s+)?|env\s+-u\s+)?(` + strings.Join(reserved, "|") + `)(=|\s|$|;|&|")`)
+import "strings"
 
 var variableRules = []Rule{
 	{ID: "BH120", Severity: Error, Title: "reserved variable in the environment",
@@ -53,21 +44,6 @@ func environmentFile(r *report, c container) {
 	}
 }
 
-func reservedInCommand(r *report, c container) {
-	if c.share == nil {
-		return
-	}
-	for _, field := range []string{"entryPoint", "command"} {
-		for _, w := range c.get(field).list() {
-			for _, m := range reservedInShell.FindAllStringSubmatch(w.string(), -1) {
-				if m[2] == "=" || strings.Contains(m[0], "unset") || strings.Contains(m[0], "-u") {
-					r.at(w, c.node, m[1]+" is changed in "+field)
-				}
-			}
-		}
-	}
-}
-
 var placeRules = []Rule{
 	{ID: "BH130", Severity: Error, Title: "launch type that cannot share",
 		Why:  "GPU sharing works on EC2 and Managed Instances, not on Fargate, Express Mode or EXTERNAL.",
@@ -78,7 +54,7 @@ var placeRules = []Rule{
 		Fix:  "Use a Linux operating system family.",
 		task: windows},
 	{ID: "BH132", Severity: Error, Title: "instance family that cannot share",
-		Why:  "G6f and Gr6f carry fractional (vGPU) devices; the ECS agent does not offer sharing there.",
+		Why:  "G6f and Gr6f carry fractional (vGPU) devices, where the ECS agent does not offer sharing; cards older than Volta have no limits under MPS, and other families have no NVIDIA card.",
 		Fix:  "Place on a family with whole GPUs, or ask for a fraction with value.",
 		task: fractionalFamily},
 	{ID: "BH133", Severity: Error, Title: "daemon task cannot share",
@@ -92,9 +68,12 @@ func wrongLaunchType(r *report, t *task, cs []container) {
 		return
 	}
 	for _, c := range t.root.get("requiresCompatibilities").list() {
-		if s := c.string(); s == "FARGATE" || s == "EXTERNAL" {
+		if s := c.string(); cannotShare(s) {
 			r.at(c, nil, s+" does not support GPU sharing")
 		}
+	}
+	for _, l := range t.launches {
+		r.at(l.node, nil, l.what+" does not support GPU sharing, and runs a task definition that asks for a share")
 	}
 }
 
@@ -108,15 +87,20 @@ func windows(r *report, t *task, cs []container) {
 	}
 }
 
-var vgpuFamily = regexp.MustCompile(`instance-type\s*(==|=~|in|matches)\s*[^&|]*\bg(6|r6)f\b`)
-
+// fractionalFamily looks at what the placement constraints demand, and at the instance types of the template.
 func fractionalFamily(r *report, t *task, cs []container) {
 	if len(sharing(cs)) == 0 {
 		return
 	}
-	for _, p := range t.root.get("placementConstraints").list() {
-		if e := p.get("expression"); vgpuFamily.MatchString(strings.ToLower(e.string())) {
-			r.at(e, nil, "the constraint asks for a fractional instance")
+	for _, d := range t.demanded() {
+		if why := families[d.what].why; why != "" {
+			r.at(d.node, nil, "the constraint asks for "+d.what+": "+why)
+		}
+	}
+	for _, i := range t.instances {
+		name, _, _ := strings.Cut(strings.ToLower(i.what), ".")
+		if why := families[name].why; why != "" && name[0] == 'g' {
+			r.at(i.node, nil, "the template starts "+name+": "+why)
 		}
 	}
 }

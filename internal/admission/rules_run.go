@@ -4,13 +4,23 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
+// several is a count of two or more.
+const several = `[= ]?"?(?:[2-9]\b|[1-9]\d+)`
+
 // severalSigns are command lines that start more than one CUDA process.
-var severalSigns = regexp.MustCompile(`\btorchrun\b|--nproc[_-]per[_-]node` +
-	`|--tensor-parallel-size[= ](?:[2-9]|\d\d)|--pipeline-parallel-size[= ](?:[2-9]|\d\d)` +
-	`|\b(?:gunicorn|uvicorn|hypercorn)\b.*(?:--workers|-w)[= ](?:[2-9]|\d\d)|\bray start\b|\bmpirun\b|\baccelerate launch\b|\bdeepspeed\b`)
+var severalSigns = regexp.MustCompile(`\btorchrun\b|--nproc[_-]per[_-]node\b|\btorch\.distributed\.(?:launch|run)\b` +
+	`|--(?:tensor|pipeline|data)-parallel-size` + several + `|--(?:tp|dp|pp)(?:-size)?` + several +
+	`|\bvllm\b.*\s-(?:tp|pp|dp)` + several + `|--num-shard` + several +
+	`|\b(?:gunicorn|uvicorn|hypercorn|fastapi|granian)\b.*\s(?:--workers|-w)` + several +
+	`|\bcelery\b.*\s(?:--concurrency|-c)` + several +
+	`|\btritonserver\b|\bray start\b|\bmpirun\b|\bmpiexec\b|\baccelerate launch\b|\bdeepspeed\b`)
+
+// severalVariables hold a count of processes, or flags that do.
+var severalVariables = []string{"WEB_CONCURRENCY", "UVICORN_WORKERS", "GUNICORN_WORKERS", "NUM_SHARD", "NPROC_PER_NODE", "WORLD_SIZE"}
 
 var trainingSigns = regexp.MustCompile(`\btorchrun\b|\bdeepspeed\b|\baccelerate launch\b|(?:^|[\s/])(?:train|finetune|fine_tune)\.py\b`)
 
@@ -20,9 +30,9 @@ var processRules = []Rule{
 		Fix:       "Run one CUDA process in a container, or take a whole GPU with value.",
 		container: severalProcesses},
 	{ID: "BH141", Severity: Warning, Title: "framework that takes the whole card",
-		Why:       "The container sees the memory of the whole card; a framework that sizes itself by it asks for more than the share.",
-		Fix:       "Tell it the share: vLLM --gpu-memory-utilization, XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true.",
-		container: wholeCardFramework},
+		Why:  "The container sees the memory of the whole card; a framework that sizes itself by it asks for more than the share.",
+		Fix:  "Tell it the share as a part of the card: vLLM --gpu-memory-utilization, SGLang --mem-fraction-static, XLA_PYTHON_CLIENT_MEM_FRACTION or XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true.",
+		task: wholeCard},
 	{ID: "BH142", Severity: Info, Title: "CUDA_DEVICE_MAX_CONNECTIONS costs client slots",
 		Why:       "The number of MPS clients of a card holds for the default of 2 connections; a higher figure lowers it.",
 		Fix:       "Leave CUDA_DEVICE_MAX_CONNECTIONS unset, or at 2 or less.",
@@ -31,16 +41,6 @@ var processRules = []Rule{
 		Why:       "Training uses the card without pause and is hurt by any neighbour's fault; AWS advises against sharing for it.",
 		Fix:       "Take a whole GPU with value.",
 		container: training},
-}
-
-// env is the value of a plain environment variable of the container.
-func (c container) env(name string) (*node, bool) {
-	for _, e := range c.get("environment").list() {
-		if e.get("name").string() == name {
-			return e.get("value"), true
-		}
-	}
-	return nil, false
 }
 
 // commandNode is where a finding about the command points.
@@ -60,41 +60,23 @@ func severalProcesses(r *report, c container) {
 	if m := severalSigns.FindString(c.words); m != "" {
 		r.at(c.commandNode(), c.node, fmt.Sprintf("the command has %q", m))
 	}
-	if v, ok := c.env("WEB_CONCURRENCY"); ok {
+	for _, name := range severalVariables {
+		v, _ := c.env(name)
 		if n, ok := v.integer(); ok && n > 1 {
-			r.at(v, c.node, fmt.Sprintf("WEB_CONCURRENCY is %d", n))
+			r.at(v, c.node, fmt.Sprintf("%s is %d", name, n))
 		}
 	}
-}
-
-func wholeCardFramework(r *report, c container) {
-	if c.share == nil {
-		return
-	}
-	image := strings.ToLower(c.get("image").string())
-	switch {
-	case (strings.Contains(c.words, "vllm") || strings.Contains(image, "vllm")) && !strings.Contains(c.words, "--gpu-memory-utilization"):
-		r.at(c.commandNode(), c.node, "vLLM takes most of the card without --gpu-memory-utilization")
-	case strings.Contains(image, "jax") && !c.has("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION"):
-		r.at(c.get("image"), c.node, "JAX preallocates most of the card")
-	case strings.Contains(image, "tensorflow/tensorflow") && !c.has("TF_FORCE_GPU_ALLOW_GROWTH"):
-		r.at(c.get("image"), c.node, "TensorFlow takes the whole card")
-	}
-}
-
-func (c container) has(names ...string) bool {
-	for _, n := range names {
-		if _, ok := c.env(n); ok {
-			return true
+	if v, ok := c.env("GUNICORN_CMD_ARGS"); ok {
+		if m := severalSigns.FindString("gunicorn " + v.string()); m != "" {
+			r.at(v, c.node, fmt.Sprintf("GUNICORN_CMD_ARGS makes it %q", m))
 		}
 	}
-	return false
 }
 
 func maxConnections(r *report, c container) {
 	if v, ok := c.env("CUDA_DEVICE_MAX_CONNECTIONS"); ok && c.share != nil {
 		if n, ok := v.integer(); ok && n > 2 {
-			r.at(v, c.node, fmt.Sprintf("CUDA_DEVICE_MAX_CONNECTIONS is %d", n))
+			r.replace(v, c.node, "2", fmt.Sprintf("CUDA_DEVICE_MAX_CONNECTIONS is %d", n))
 		}
 	}
 }
@@ -104,8 +86,6 @@ func training(r *report, c container) {
 		r.at(c.commandNode(), c.node, fmt.Sprintf("the command has %q", strings.TrimSpace(m)))
 	}
 }
-
-const ruleRepeated = "BH191"
 
 var lifeRules = []Rule{
 	{ID: "BH150", Severity: Info, Title: "stopTimeout too short for a safe stop",
@@ -130,10 +110,22 @@ var lifeRules = []Rule{
 		task: essentialFanOut},
 }
 
+// defaultStopTimeout is how long ECS waits where a container does not say.
+const defaultStopTimeout = 30
+
 func shortStop(r *report, c container) {
-	s := c.get("stopTimeout")
-	if v, ok := s.integer(); c.share != nil && ok && v < r.policy.SafeStopSeconds {
-		r.at(s, c.node, fmt.Sprintf("stopTimeout is %d s, less than %d s", v, r.policy.SafeStopSeconds))
+	if c.share == nil {
+		return
+	}
+	s, least := c.get("stopTimeout"), r.policy.SafeStopSeconds
+	if s == nil {
+		if least > defaultStopTimeout {
+			r.at(c.node, c.node, fmt.Sprintf("stopTimeout is not set, so ECS waits %d s, less than %d s", defaultStopTimeout, least))
+		}
+		return
+	}
+	if v, ok := s.integer(); ok && v < least {
+		r.replace(s, c.node, strconv.FormatInt(least, 10), fmt.Sprintf("stopTimeout is %d s, less than %d s", v, least))
 	}
 }
 
@@ -186,49 +178,5 @@ func essentialFanOut(r *report, _ *task, cs []container) {
 	if len(essential) > 1 {
 		last := essential[len(essential)-1]
 		r.at(last.node, last.node, fmt.Sprintf("%d containers with a share are essential", len(essential)))
-	}
-}
-
-var readRules = []Rule{
-	{ID: "BH190", Severity: Info, Title: "intrinsic function that cannot be resolved",
-		Why:       "The value is known only when the template is deployed; what depends on it is not checked.",
-		Fix:       "Lint the deployed task definition too (aws ecs describe-task-definition).",
-		container: unresolvedValue, task: unresolvedList},
-	{ID: ruleRepeated, Severity: Warning, Title: "key written twice",
-		Why: "Parsers keep one of the two, and not all keep the same one.",
-		Fix: "Remove one of them."},
-}
-
-// unresolvedList names a function that stands for all containers, or for what the task requires.
-func unresolvedList(r *report, t *task, _ []container) {
-	for _, f := range []string{"containerDefinitions", "requiresCompatibilities", "placementConstraints", "runtimePlatform"} {
-		if n := t.root.get(f); n.unresolved() {
-			r.at(n, nil, n.text+" stands for "+f)
-		}
-	}
-}
-
-// unresolvedValue names the functions that stand where a rule would have read.
-func unresolvedValue(r *report, c container) {
-	if c.unresolved() {
-		r.at(c.node, nil, c.text+" stands for a whole container definition")
-		return
-	}
-	for _, f := range []string{"resourceRequirements", "environment", "secrets", "command", "entryPoint", "stopTimeout"} {
-		if n := c.get(f); n.unresolved() {
-			r.at(n, c.node, n.text+" stands for "+f)
-		}
-	}
-	for _, q := range c.get("resourceRequirements").list() {
-		deepUnresolved(r, c, q)
-	}
-}
-
-func deepUnresolved(r *report, c container, n *node) {
-	if n.unresolved() {
-		r.at(n, c.node, n.text+" stands where a figure is read")
-	}
-	for _, m := range n.members {
-		deepUnresolved(r, c, m.value)
 	}
 }
