@@ -20,6 +20,9 @@ var matches = map[string][]string{
 	"SpotRule":          {"spot-", "rebalance"},
 	"LifecycleRule":     {"lifecycle-terminate"},
 	"AccountHealthRule": {"awshealth-"},
+	"SickRule":          {"health-"},
+	"DepartureRule":     {"spot-", "lifecycle-terminate"},
+	"CommandRule":       {"ssm-invocation-"},
 }
 
 // left are samples of those names that a rule leaves out on purpose.

@@ -1,0 +1,126 @@
+// Command remediate carries out what is decided about sick hosts: on a schedule, and
+// at once when something asks for it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ecs"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/caarlos0/env/v11"
+
+	"github.com/bulkhead-ecs/bulkhead/functions/internal/boot"
+	"github.com/bulkhead-ecs/bulkhead/internal/awsops"
+	"github.com/bulkhead-ecs/bulkhead/internal/dynamo"
+	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
+	"github.com/bulkhead-ecs/bulkhead/internal/health"
+	"github.com/bulkhead-ecs/bulkhead/internal/remediate"
+	"github.com/bulkhead-ecs/bulkhead/internal/remedy"
+)
+
+// settings are this function's own.
+type settings struct {
+	Mode   remedy.Mode `env:"BULKHEAD_REMEDY_MODE,required,notEmpty"`
+	Policy string      `env:"BULKHEAD_REMEDY_POLICY"`
+	Bucket string      `env:"BULKHEAD_EVIDENCE_BUCKET"`
+	Hook   string      `env:"BULKHEAD_LIFECYCLE_HOOK"`
+}
+
+func main() {
+	if err := start(context.Background()); err != nil {
+		boot.Fail(err)
+	}
+}
+
+func start(ctx context.Context) error {
+	c, err := boot.Load()
+	if err != nil {
+		return err
+	}
+	set, err := env.ParseAs[settings]()
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	policy, err := policyOf(set)
+	if err != nil {
+		return err
+	}
+	judge, err := health.Default()
+	if err != nil {
+		return err
+	}
+	cfg, err := boot.AWS(ctx)
+	if err != nil {
+		return err
+	}
+	store := c.Store(cfg)
+	p := passOf(c, set, store, clients(cfg, set), policy, judge)
+	h := &handler{pass: p.Cluster, log: p.Log, clusters: func(ctx context.Context) ([]string, error) { return watched(ctx, store, c.Clusters) }}
+	lambda.Start(h.serve)
+	return nil
+}
+
+// policyOf is the built-in policy or the operator's, in the mode of the template.
+func policyOf(s settings) (remedy.Policy, error) {
+	p, err := remedy.DefaultPolicy()
+	if strings.TrimSpace(s.Policy) != "" {
+		p, err = remedy.ParsePolicy([]byte(s.Policy))
+	}
+	if err != nil {
+		return p, fmt.Errorf("BULKHEAD_REMEDY_POLICY: %w", err)
+	}
+	switch s.Mode {
+	case remedy.Observe, remedy.Recommend, remedy.Act:
+		p.Mode = s.Mode
+		return p, nil
+	}
+	return p, fmt.Errorf("BULKHEAD_REMEDY_MODE is %q: use observe, recommend or act", s.Mode)
+}
+
+func clients(cfg aws.Config, s settings) *awsops.Ops {
+	return &awsops.Ops{ECS: ecs.NewFromConfig(cfg), EC2: ec2.NewFromConfig(cfg), Groups: autoscaling.NewFromConfig(cfg), SSM: ssm.NewFromConfig(cfg), S3: s3.NewFromConfig(cfg),
+		Bucket: s.Bucket, Hook: s.Hook, Clock: boot.Clock, Modify: awsops.ModifyBudget()}
+}
+
+// margin is the time left for the last writes before Lambda ends the run.
+const margin = 40 * time.Second
+
+func passOf(c boot.Config, s settings, store *dynamo.Store, ops *awsops.Ops, policy remedy.Policy, judge health.Policy) *remediate.Pass {
+	log := c.Logger()
+	return &remediate.Pass{Store: store, Ledger: store, Vitals: &fleet.Signals{Records: store, Policy: judge, Clock: boot.Clock, Log: log},
+		Checks: ops, Eyes: ops, Hands: ops, Pager: pager{log: log, out: os.Stdout}, Policy: policy, Clock: boot.Clock, Log: log, Parallel: 16, Margin: margin}
+}
+
+// watched are the clusters of the ledger that are watched.
+func watched(ctx context.Context, store *dynamo.Store, names []string) ([]string, error) {
+	all, err := store.Clusters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, arn := range all {
+		if !fleet.IsOrphanage(arn) && (len(names) == 0 || contains(names, arn)) {
+			out = append(out, arn)
+		}
+	}
+	return out, nil
+}
+
+// contains reports whether a cluster is named, by ARN or by name.
+func contains(names []string, arn string) bool {
+	for _, n := range names {
+		if n == arn || n == arn[strings.LastIndexByte(arn, '/')+1:] {
+			return true
+		}
+	}
+	return false
+}
