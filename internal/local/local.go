@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -91,6 +92,10 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 	mux := http.NewServeMux()
 	mux.Handle("/", webui.Handler(api.Handler()))
 	mux.HandleFunc("POST "+InjectPath, r.injects)
+	mux.HandleFunc("GET "+InjectPath, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string][]string{"kinds": InjectKinds()})
+	})
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
