@@ -101,9 +101,10 @@ func (b *board) choose(c *Copy, w want, mode Mode) {
 			return
 		}
 		if pl.Host == "" {
-			c.State = Refused
-			if c.Reason == "" {
-				c.Reason, c.Text = ReasonNoHost, "no host admits it now: "+c.Explanation
+			last := c.Text
+			c.State, c.Reason, c.Text = Refused, ReasonNoHost, "no host admits it now: "+c.Explanation
+			if last != "" {
+				c.Text += "; before that: " + last
 			}
 			return
 		}
@@ -120,6 +121,17 @@ func (b *board) choose(c *Copy, w want, mode Mode) {
 		c.Reason, c.Text = "", ""
 		return
 	}
+}
+
+// unsettled reports whether anything on the board waits for its card. Until ECS names
+// it, it weighs on every card of its host, so that room may be found a moment later.
+func (b *board) unsettled() bool {
+	for _, h := range b.view.Hosts {
+		if len(h.Waiting) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *board) lease(w want, id string) ledger.Reservation {

@@ -19,6 +19,9 @@ const (
 	// Settle is how long ECS may take to list a task that it has started. ECS's API is
 	// eventually consistent; a task is never asked for again sooner.
 	Settle = time.Minute
+	// Patience is how long a copy that no host admits waits while other tasks wait for
+	// their cards.
+	Patience = 2 * time.Minute
 	// leaseMargin must be left of a lease when a task is asked for.
 	leaseMargin = 2 * time.Minute
 )
@@ -41,9 +44,10 @@ type Placer struct {
 
 // job is one request of a batch at work.
 type job struct {
-	rec  Record
-	want want
-	err  error // its message comes again
+	rec   Record
+	want  want
+	later bool  // copies wait for what others settle
+	err   error // its message comes again
 }
 
 // Batch places the requests of one cluster, by id. The answer has one error an id:
@@ -107,7 +111,7 @@ func (j *job) fail(err error) {
 func anyOpen(jobs []*job) bool {
 	for _, j := range jobs {
 		for _, c := range j.rec.Copies {
-			if j.err == nil && c.State == Waiting {
+			if j.err == nil && !j.later && c.State == Waiting {
 				return true
 			}
 		}
@@ -228,6 +232,9 @@ func (p *Placer) decide(b *board, j *job) []ask {
 			continue
 		}
 		b.choose(c, j.want, j.rec.Request.Mode)
+		if c.Reason == ReasonNoHost && b.unsettled() && b.now.Before(j.rec.MadeAt.Add(Patience)) {
+			c.State, c.Text, j.later = Waiting, "", true
+		}
 		if c.State == Asked {
 			c.Tries++
 			out = append(out, ask{j, i})
