@@ -120,21 +120,19 @@ async function plot(h, d) {
   const base = `/v1/clusters/${encodeURIComponent($('cluster').value)}/hosts/${encodeURIComponent(last(h.containerInstanceArn))}/history`;
   const then = await Promise.all([...Array(points).keys()].map((i) => ask(`${base}?at=${2 * (points - 1 - i)}m`).catch(() => null)));
   const at = then.map((t) => t?.host.devices.find((x) => x.uuid === d.uuid));
-  const line = (value, most, cls) => {
-    const p = document.createElementNS('http://www.w3.org/2000/svg', 'polyline');
-    p.setAttribute('class', cls);
-    p.setAttribute('points', at.flatMap((x, i) => (x ? [`${(600 * i) / (points - 1)},${118 - 116 * Math.min(1, value(x) / most)}`] : [])).join(' '));
-    return p;
+  const line = (id, value, most) => {
+    $(id).setAttribute('points', at.flatMap((x, i) => (x ? [`${(600 * i) / (points - 1)},${118 - 116 * Math.min(1, value(x) / most)}`] : [])).join(' '));
   };
-  $('lines').replaceChildren(line((x) => x.heldMiB, d.totalMiB || 1, 'line held'), line((x) => x.computePercent, 400, 'line over'));
+  line('line-held', (x) => x.heldMiB, d.totalMiB || 1);
+  line('line-over', (x) => x.computePercent, 400);
   $('plot-title').textContent = 'The last hour: memory held, of all there is, and compute promised, of 400 %.';
   $('plot').hidden = open !== d.uuid;
 }
 
 // cases shows what is done about sick hosts, where the API tells.
 function cases(doc) {
-  $('cases-part').hidden = !doc;
-  if (!doc) return;
+  $('cases-part').hidden = !doc?.cases;
+  if (!doc?.cases) return;
   $('cases-mode').textContent = doc.paused ? `Paused. Mode ${doc.mode}.` : `Mode ${doc.mode}${doc.mode === 'observe' ? ': nothing is done, this is what would be.' : '.'}`;
   const now = Date.now();
   rows('cases', doc.cases.length ? doc.cases : [null], (c) => (c ? [[c.ec2InstanceId, 'id'], [c.cause], [c.state], [c.action || '–'],
