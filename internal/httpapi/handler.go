@@ -48,7 +48,11 @@ func (a *API) Handler() http.Handler {
 	get("clusters/{cluster}/health", a.health, paged(params{"level": levelWords}))
 	get("clusters/{cluster}/gpus", a.gpus, paged(params{"status": statusWords, "mode": modeWords}))
 	get("clusters/{cluster}/tasks", a.tasks, paged(params{"tier": anyText, "service": anyText, "state": stateWords}))
-	get("clusters/{cluster}/tasks/{task}", a.task, paged(params{}))                                               // given whole: what pages is accepted
+	get("clusters/{cluster}/tasks/{task}", a.task, paged(params{})) // given whole: what pages is accepted
+	get("clusters/{cluster}/advice", a.advice, adviceParams)
+	get("clusters/{cluster}/shaping", a.shaping, shapingParams)
+	get("clusters/{cluster}/cost", a.cost, costParams)
+	get("clusters/{cluster}/readiness", a.readiness, readinessParams)
 	get("clusters/{cluster}/findings", a.findings, paged(params{"kind": kindWords(), "severity": severityWords})) // given whole, too
 	get("gpus/{uuid}", a.gpu, nil)
 	get("gpus/{uuid}/tenants", a.tenants, nil)
