@@ -65,7 +65,7 @@ func (f framework) judge(r *report, c container, card Card) {
 				return
 			}
 		}
-		r.at(c.place(f), c.node, f.name+" takes most of the card unless it is told less"+f.instead(c, card))
+		r.at(c.place(f), c.node, f.name+" takes most of the card unless told less"+f.instead(c, card))
 		return
 	}
 	v, err := strconv.ParseFloat(text, 64)
@@ -110,7 +110,7 @@ func (f framework) instead(c container, card Card) string {
 	if part <= 0 || part > 1 {
 		return ""
 	}
-	return fmt.Sprintf("; "+f.fix+" stays within it on %s", strconv.FormatFloat(part, 'f', -1, 64), card.Name)
+	return fmt.Sprintf("; "+f.fix+" fits on %s", strconv.FormatFloat(part, 'f', -1, 64), card.Name)
 }
 
 // place is the command where the command names the framework, and the image otherwise.

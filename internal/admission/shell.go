@@ -44,52 +44,79 @@ const (
 	exportMode      // export -n A, declare +x A
 )
 
+// shell follows a command line word by word.
+type shell struct {
+	now   mode
+	drops bool // the next name loses its value, or its way to the program
+	found []usage
+}
+
+func (s *shell) change(t token, name string) {
+	if u := (usage{t.at, name}); slices.Contains(reserved, name) && !slices.Contains(s.found, u) {
+		s.found = append(s.found, u)
+	}
+}
+
+func (s *shell) word(t token) {
+	switch {
+	case strings.Trim(t.text, ";&|\n()") == "":
+		s.now, s.drops = plainMode, false
+	case t.text == "unset":
+		s.now = unsetMode
+	case t.text == "env" || strings.HasSuffix(t.text, "/env"):
+		s.now, s.drops = envMode, false
+	case t.text == "export" || t.text == "declare" || t.text == "typeset":
+		s.now, s.drops = exportMode, false
+	case s.now == envMode && strings.HasPrefix(t.text, "-") && !strings.Contains(t.text, "=") || strings.HasPrefix(t.text, "--unset="):
+		s.envFlag(t)
+	case s.now == exportMode && (t.text == "-n" || t.text == "+x"):
+		s.drops = true
+	default:
+		s.name(t)
+	}
+}
+
+func (s *shell) envFlag(t token) {
+	switch {
+	case t.text == "-u" || t.text == "--unset":
+		s.drops = true
+	case t.text == "-i" || t.text == "-" || t.text == "--ignore-environment":
+		s.found = append(s.found, usage{t.at, "the whole environment, with CUDA_MPS_PIPE_DIRECTORY,"})
+	case strings.HasPrefix(t.text, "--unset="):
+		s.change(t, strings.TrimPrefix(t.text, "--unset="))
+	case strings.HasPrefix(t.text, "-u"):
+		s.change(t, t.text[2:])
+	}
+}
+
+func (s *shell) name(t token) {
+	name, _, assigned := strings.Cut(t.text, "=")
+	switch {
+	case assigned:
+		s.change(t, strings.TrimSuffix(name, "+"))
+	case s.now == unsetMode || s.drops:
+		s.change(t, t.text)
+		s.drops = s.drops && s.now == exportMode
+	case s.now == envMode:
+		s.now = plainMode // the program that env starts
+	}
+}
+
 // changedVariables are the reserved variables that the command sets or unsets, each with its place.
 func (c container) changedVariables() []usage {
-	var out []usage
-	found := func(t token, name string) {
-		if u := (usage{t.at, name}); slices.Contains(reserved, name) && !slices.Contains(out, u) {
-			out = append(out, u)
-		}
-	}
-	now, drops := plainMode, false
+	var s shell
 	for _, t := range c.tokens() {
-		name, _, assigned := strings.Cut(t.text, "=")
-		switch {
-		case strings.Trim(t.text, ";&|\n()") == "":
-			now, drops = plainMode, false
-		case t.text == "unset":
-			now = unsetMode
-		case t.text == "env" || strings.HasSuffix(t.text, "/env"):
-			now, drops = envMode, false
-		case t.text == "export" || t.text == "declare" || t.text == "typeset":
-			now, drops = exportMode, false
-		case now == envMode && name == "--unset" && assigned:
-			found(t, strings.TrimPrefix(t.text, "--unset="))
-		case now == envMode && strings.HasPrefix(t.text, "-u") && len(t.text) > 2:
-			found(t, t.text[2:])
-		case (now == envMode && (t.text == "-u" || t.text == "--unset")) || now == exportMode && (t.text == "-n" || t.text == "+x"):
-			drops = true
-		case now == envMode && (t.text == "-i" || t.text == "-" || t.text == "--ignore-environment"):
-			out = append(out, usage{t.at, "the whole environment, with CUDA_MPS_PIPE_DIRECTORY,"})
-		case assigned:
-			found(t, strings.TrimSuffix(name, "+"))
-		case now == unsetMode || drops:
-			found(t, t.text)
-			drops = drops && now == exportMode
-		case now == envMode && !strings.HasPrefix(t.text, "-"):
-			now = plainMode // the program that env starts
-		}
+		s.word(t)
 	}
 	for _, w := range c.command() {
 		text := w.string()
 		for _, m := range inProgram.FindAllStringSubmatchIndex(text, -1) {
 			if !readProgram.MatchString(text[m[1]:]) {
-				found(token{at: w}, strings.Trim(text[max(m[2], m[4]):max(m[3], m[5])], `"'`))
+				s.change(token{at: w}, strings.Trim(text[max(m[2], m[4]):max(m[3], m[5])], `"'`))
 			}
 		}
 	}
-	return out
+	return s.found
 }
 
 func reservedInCommand(r *report, c container) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bulkhead-ecs/bulkhead/internal/admission"
 )
@@ -19,28 +20,30 @@ func Text(w io.Writer, findings []admission.Finding, content func(file string) [
 		if f.Suppressed {
 			mark = " (suppressed: " + clean(f.Reason) + ")"
 		}
-		fmt.Fprintf(&b, "%s:%d:%d: %s %s: %s%s\n", clean(f.File), f.Line, f.Column, f.Severity, f.Rule, clean(f.Message), mark)
+		head := fmt.Sprintf("%s:%d:%d: %s %s:", clean(f.File), f.Line, f.Column, f.Severity, f.Rule)
+		b.WriteString(head + wrap(clean(f.Message)+mark, "    ", len(head)))
 		if src, ok := line(content(f.File), f.Line); ok {
 			before := []rune(src)
 			before = before[:min(max(f.Column-1, 0), len(before))]
 			fmt.Fprintf(&b, "    %s\n    %s^\n", clean(src), strings.Repeat(" ", len([]rune(clean(string(before))))))
 		}
-		b.WriteString(wrap("fix: "+f.Fix, "    "))
+		b.WriteString(wrap("fix: "+f.Fix, "    ", 0))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// wrap breaks text at spaces so that lines stay within 100 columns.
-func wrap(text, indent string) string {
+// wrap breaks text at spaces so that lines stay within 100 columns; before is how many the first line has.
+func wrap(text, indent string, before int) string {
 	var b strings.Builder
-	at := 0
+	at := before
 	for _, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
 		switch {
 		case at == 0:
 			b.WriteString(indent)
 			at = len(indent)
-		case at+1+len(word) > 100:
+		case at+1+n > 100:
 			b.WriteString("\n" + indent)
 			at = len(indent)
 		default:
@@ -48,7 +51,7 @@ func wrap(text, indent string) string {
 			at++
 		}
 		b.WriteString(word)
-		at += len(word)
+		at += n
 	}
 	return b.String() + "\n"
 }

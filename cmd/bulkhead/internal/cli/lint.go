@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -20,12 +21,13 @@ type lintFlags struct {
 func newLint(g *globals) *cobra.Command {
 	var f lintFlags
 	cmd := &cobra.Command{
-		Use:   "lint FILE…|-",
+		Use:   "lint FILE…|-|s3://BUCKET/KEY",
 		Short: "Say whether task definitions share a GPU safely, before they run",
 		Long: "Say whether task definitions share a GPU safely, before they run.\n\n" +
 			"FILE is register-task-definition JSON, describe-task-definition output, a CloudFormation or SAM template (YAML\n" +
-			"or JSON, CDK's output too), or a Terraform plan (terraform show -json). Exit status: 0 nothing found, 1 findings\n" +
-			"at or above --fail-on, 2 a file could not be read. Formats (-o): text, json, sarif, github.",
+			"or JSON, CDK's output too), or a Terraform plan (terraform show -json); an object of S3 takes its place. Exit\n" +
+			"status: 0 nothing found, 1 findings at or above --fail-on, 2 a file could not be read. Formats (-o): text, json,\n" +
+			"sarif, github. With --fix and -, the text as fixed is the output, and the findings go to standard error.",
 		Example: "  bulkhead lint taskdef.json template.yaml\n  terraform show -json plan.out | bulkhead lint -o sarif -",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,20 +57,29 @@ func runLint(cmd *cobra.Command, g *globals, f lintFlags, files []string) error 
 	if err != nil {
 		return err
 	}
+	source := &lintSource{in: cmd.InOrStdin(), env: g.streams.Env, region: g.region}
 	var all []admission.Finding
 	contents := map[string][]byte{}
 	unreadable := 0
 	for _, name := range files {
-		content, found, err := lintFile(cmd, name, policy, f.fix)
+		l := linting{cmd: cmd, source: source, policy: policy, fix: f.fix}
+		found, err := l.file(name)
 		if err != nil {
 			unreadable++
 			fmt.Fprintf(cmd.ErrOrStderr(), "bulkhead: %s\n", clean(err.Error()))
 			continue
 		}
-		contents[name] = content
+		contents[name] = l.content
 		all = append(all, found...)
 	}
-	if err := renderLint(cmd.OutOrStdout(), format, all, contents); err != nil {
+	out := cmd.OutOrStdout()
+	if content, ok := contents["-"]; ok && f.fix {
+		if _, err := out.Write(content); err != nil {
+			return exitError{ExitAPI, err}
+		}
+		out = cmd.ErrOrStderr()
+	}
+	if err := renderLint(out, format, all, contents); err != nil {
 		return exitError{ExitAPI, err}
 	}
 	if unreadable > 0 {
@@ -82,47 +93,50 @@ func runLint(cmd *cobra.Command, g *globals, f lintFlags, files []string) error 
 	return nil
 }
 
-// lintFile lints one file, mends it first where asked, and returns what it then holds.
-func lintFile(cmd *cobra.Command, name string, policy admission.Policy, fix bool) ([]byte, []admission.Finding, error) {
-	content, err := readBounded(cmd.InOrStdin(), name)
+// linting is the work on one file.
+type linting struct {
+	cmd     *cobra.Command
+	source  *lintSource
+	policy  admission.Policy
+	fix     bool
+	content []byte // what the file holds in the end
+}
+
+// file lints one file, mends it first where asked, and returns what is then found.
+func (l *linting) file(name string) ([]admission.Finding, error) {
+	if l.fix && strings.HasPrefix(name, s3Scheme) {
+		return nil, fmt.Errorf("%s: --fix does not write to S3; fetch the object, fix the file, and put it back", name)
+	}
+	content, err := l.source.read(l.cmd.Context(), name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	doc, err := admission.Read(name, content, admission.DefaultLimits)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	found := admission.Lint(doc, policy)
-	if !fix || name == "-" {
-		return content, found, nil
+	l.content = content
+	found := admission.Lint(doc, l.policy)
+	if !l.fix {
+		return found, nil
 	}
 	mended, applied := admission.Fix(doc, found)
 	if len(applied) == 0 {
-		return content, found, nil
+		return found, nil
 	}
 	if doc, err = admission.Read(name, mended, admission.DefaultLimits); err != nil {
-		return nil, nil, fmt.Errorf("the fix was not written, since its result cannot be read: %w", err)
+		return nil, fmt.Errorf("the fix was not written, since its result cannot be read: %w", err)
 	}
-	if err := os.WriteFile(name, mended, 0o644); err != nil {
-		return nil, nil, err
-	}
-	for _, x := range applied {
-		fmt.Fprintf(cmd.ErrOrStderr(), "fixed %s:%d:%d %s\n", clean(name), x.Line, x.Column, x.Rule)
-	}
-	return mended, admission.Lint(doc, policy), nil
-}
-
-// readBounded takes one byte more than may be read, so that too much is seen as such without holding it.
-func readBounded(in io.Reader, name string) ([]byte, error) {
 	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
+		if err := replaceFile(name, mended); err != nil {
 			return nil, err
 		}
-		defer file.Close()
-		in = file
 	}
-	return io.ReadAll(io.LimitReader(in, int64(admission.DefaultLimits.Bytes)+1))
+	l.content = mended
+	for _, x := range applied {
+		fmt.Fprintf(l.cmd.ErrOrStderr(), "fixed %s:%d:%d %s\n", clean(name), x.Line, x.Column, x.Rule)
+	}
+	return admission.Lint(doc, l.policy), nil
 }
 
 func lintPolicy(file string) (admission.Policy, error) {
@@ -130,7 +144,7 @@ func lintPolicy(file string) (admission.Policy, error) {
 	if name == "" {
 		name = ".bulkhead.yaml"
 	}
-	content, err := readBounded(strings.NewReader(""), name)
+	content, err := (&lintSource{in: strings.NewReader("")}).read(context.Background(), strings.TrimPrefix(name, s3Scheme)) // a policy is a file
 	if os.IsNotExist(err) && file == "" {
 		return admission.DefaultPolicy(), nil
 	}
