@@ -23,6 +23,13 @@ type Container struct {
 	CPU        int
 	HostMemory gpu.MiB
 	Ports      []int
+
+	// What it really does. Peak is what one of its processes comes to on the card, 70 %
+	// of what was asked for when zero; Processes are how many, one when zero. One that
+	// Bypasses is no MPS client; one that Survives a fault holds its card in it.
+	Peak             gpu.MiB
+	Processes        int
+	Bypass, Survives bool
 }
 
 // Definition is a task definition; RegisterDefinition gives it revision and ARN. CPU
@@ -36,6 +43,7 @@ type Definition struct {
 	CPU         int
 	HostMemory  gpu.MiB
 	Constraints []Constraint // memberOf alone
+	Network     string       // network mode; awsvpc has more states
 	need        need
 }
 

@@ -24,7 +24,10 @@
 //   - tasks: RegisterDefinition, Definition, Run, Start, Stop, Protect, Task, Tasks,
 //     Stopped; services: CreateService, Service, Services, UpdateService, Constrain,
 //     DeleteService; placement: Constraint, CheckConstraints, ParseQuery
-//   - faults: Inject, FaultKinds
+//   - MPS and cards: Host.Server, Host.Processes, Card.Used, RestartMPS,
+//     TerminateClients; what a container really does is in its Container
+//   - capacity providers: CreateProvider, Providers, Provider.Hosts, Host.Managed
+//   - faults: Inject, FaultKinds, FurtherKinds
 //   - the truth to compare with: Truth, Host, Card.Booked
 //
 // Refusals are *Error with AWS's own code. README.md says what is modelled, and what

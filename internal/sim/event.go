@@ -40,15 +40,26 @@ func (f *Fleet) hostEvent(h *Host) {
 	f.emit("aws.ecs", "ECS Container Instance State Change", h.ARN, map[string]any{
 		"clusterArn": f.Cluster(), "containerInstanceArn": h.ARN, "ec2InstanceId": h.EC2, "status": h.Status, "agentConnected": h.Connected, "version": h.Version,
 		"registeredAt": stamp(h.Registered), "updatedAt": stamp(f.now), "versionInfo": map[string]string{"agentVersion": h.AgentVersion},
-		"attributes":          h.AllAttributes(),
+		"attributes": h.AllAttributes(), "runningTasksCount": h.count("RUNNING"), "pendingTasksCount": h.count("PENDING"),
 		"registeredResources": []any{map[string]any{"name": "GPU", "type": "STRINGSET", "stringSetValue": h.UUIDs()}},
 	})
 }
 
+// providerName is the name of a host's capacity provider, or null.
+func providerName(h *Host) any {
+	if p := h.Provider(); p != nil {
+		return p.Name
+	}
+	return nil
+}
+
 func (f *Fleet) healthEvent(h *Host) {
 	check := map[string]any{"type": "ACCELERATED_COMPUTE", "status": h.Health, "lastStatusChange": stamp(h.HealthAt), "lastUpdated": stamp(f.now)}
+	if h.HealthReason != "" {
+		check["statusReason"] = h.HealthReason
+	}
 	f.emit("aws.ecs", "ECS Container Instance Health Change", h.ARN, map[string]any{
-		"clusterArn": f.Cluster(), "containerInstanceArn": h.ARN, "ec2InstanceId": h.EC2, "overallStatus": h.Health, "healthChecks": []any{check}})
+		"clusterArn": f.Cluster(), "containerInstanceArn": h.ARN, "ec2InstanceId": h.EC2, "overallStatus": h.Health, "healthChecks": []any{check}, "capacityProviderName": providerName(h)})
 }
 
 func (f *Fleet) taskEvent(t *Task) {
@@ -58,9 +69,19 @@ func (f *Fleet) taskEvent(t *Task) {
 		"createdAt": stamp(t.Created), "updatedAt": stamp(f.now)}
 	var cs []any
 	for _, c := range t.Definition.Containers {
-		cs = append(cs, map[string]any{"name": c.Name, "lastStatus": t.Last, "gpuIds": t.GPUs(c.Name)})
+		k := map[string]any{"name": c.Name, "lastStatus": t.Last, "gpuIds": t.GPUs(c.Name)}
+		if t.Last == "STOPPED" && !t.Started.IsZero() {
+			k["exitCode"] = t.ExitCode
+		}
+		cs = append(cs, k)
 	}
 	d["containers"] = cs
+	if !t.Started.IsZero() {
+		d["startedAt"] = stamp(t.Started)
+	}
+	if p := t.Host.Provider(); p != nil {
+		d["capacityProviderName"] = p.Name
+	}
 	if t.Desired == "STOPPED" {
 		d["stoppingAt"], d["stoppedReason"] = stamp(t.Stopping), t.Reason
 		if t.StopCode != "" {

@@ -38,6 +38,8 @@ type Fleet struct {
 	byEC2       map[string]*Host
 	byInstance  map[string]*Host
 	groups      []*Group
+	providers   []*Provider
+	pids        int
 	documents   map[string]Document
 	commands    []*Command
 	tasks       []*Task // in order of creation; some of the stopped ones linger

@@ -12,11 +12,12 @@ type GroupConfig struct {
 	// Latency is from launch to registration; two minutes when zero.
 	Latency time.Duration
 	// Protect gives newcomers scale-in protection.
-	Protect bool
-	Spot    bool
-	AMI     string // AMI when empty
-	Tags    map[string]string
-	Hooks   []Hook
+	Protect      bool
+	Spot         bool
+	AMI          string // AMI when empty
+	AgentVersion string // of the ECS agent in it; the package's when empty
+	Tags         map[string]string
+	Hooks        []Hook
 }
 
 // Group is an Auto Scaling group. Callers only read it.
@@ -26,6 +27,7 @@ type Group struct {
 	Created   time.Time
 	Suspended []string // processes, as "Launch" and "Terminate"
 	members   []*Host
+	provider  *Provider
 	due       bool
 }
 
@@ -118,7 +120,7 @@ func (f *Fleet) Suspend(name string, processes ...string) error {
 
 // member finds an instance of a group by its whole EC2 id.
 func (f *Fleet) member(ec2 string) (*Host, error) {
-	if h := f.byEC2[ec2]; h != nil && h.Group != nil {
+	if h := f.byEC2[ec2]; h != nil && h.Group != nil && !h.Managed() {
 		return h, nil
 	}
 	return nil, invalidGroup("Instance Id not found - No managed instance found for instance ID: %s", ec2)

@@ -21,7 +21,9 @@ type Host struct {
 	EC2Impaired    bool
 	Health         string // of ACCELERATED_COMPUTE
 	HealthAt       time.Time
+	HealthReason   string
 	MPS            Daemon
+	Server         Server
 	Silent         bool // the host's own agent reports nothing
 	NVMLHang       bool
 
@@ -40,6 +42,8 @@ type Host struct {
 	booked, held            load
 	strikes                 int
 	restart, rebooting      bool
+	repairing, agentLost    bool
+	lastBusy                time.Time
 }
 
 // Daemon is the state of the MPS control daemon.
@@ -50,6 +54,7 @@ const (
 	DaemonServing Daemon = "serving"
 	DaemonDead    Daemon = "dead"
 	DaemonWedged  Daemon = "wedged"
+	DaemonSlow    Daemon = "slow" // answers too late for the gate, in time for the probe
 )
 
 // Card is one GPU. What ECS booked and what the agent holds are two things.
@@ -59,7 +64,11 @@ type Card struct {
 	Xids  []int
 	// Fault is true from an MPS fault until the last affected client is gone; new
 	// clients are refused meanwhile.
-	Fault    bool
+	Fault bool
+	// Lost is a card that no CUDA call finds any more, until other hardware.
+	Lost     bool
+	used     gpu.MiB
+	clients  int
 	affected []*Task
 	booked   load
 	held     load
@@ -104,7 +113,7 @@ func (f *Fleet) flap(h *Host) {
 	if boot := h.Boot; h.Connected && h.EC2State == "running" {
 		f.disconnect(h)
 		f.after(f.between(time.Second, 20*time.Second), func() {
-			if h.EC2State == "running" && h.Boot == boot && !h.Connected && !h.rebooting {
+			if h.EC2State == "running" && h.Boot == boot && !h.Connected && !h.rebooting && !h.agentLost {
 				h.Connected = true
 				f.hostEvent(h)
 			}
@@ -112,6 +121,10 @@ func (f *Fleet) flap(h *Host) {
 	}
 	f.after(f.between(15*time.Minute, 2*time.Hour), func() { f.flap(h) })
 }
+
+// probeReasons are the agent's words for a daemon's failure, in its own sense: texts are
+// chosen.
+var probeReasons = map[Daemon]string{DaemonDead: "cannot find the MPS control daemon", DaemonWedged: "MPS control daemon probe timed out"}
 
 // probe is the agent's doctor looking at the daemon: IMPAIRED after three failures
 // in a row, OK after one success. It is only asked again while something is wrong;
@@ -121,16 +134,20 @@ func (f *Fleet) probe(h *Host) {
 		return
 	}
 	was := h.Health
-	if h.MPS == DaemonServing {
-		h.strikes, h.Health = 0, "OK"
-	} else if h.strikes++; h.strikes >= 3 {
-		h.Health = "IMPAIRED"
+	switch {
+	case h.repairing:
+	case h.MPS == DaemonServing || h.MPS == DaemonSlow:
+		h.strikes, h.Health, h.HealthReason = 0, "OK", ""
+	default:
+		if h.strikes++; h.strikes >= 3 {
+			h.Health, h.HealthReason = "IMPAIRED", probeReasons[h.MPS]
+		}
 	}
 	if h.Health != was {
 		h.HealthAt = f.now
 		f.healthEvent(h)
 	}
-	if h.MPS != DaemonServing {
+	if h.MPS == DaemonDead || h.MPS == DaemonWedged {
 		f.after(20*time.Second, func() { f.probe(h) })
 	}
 }

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// Fault is something to go wrong. Kind is one of FaultKinds; Host is an ARN, an
-// EC2 id or an end of one; Xid and Card are of "xid", Card of "mps-fault" too; For
-// is of "event-loss".
+// Fault is something to go wrong. Kind is one of FaultKinds or FurtherKinds; Host is
+// an ARN, an EC2 id or an end of one; Xid and Card are of "xid", Card of "mps-fault"
+// too; For is how long "event-loss", "agent-silent", "nvml-hang" and "ecs-agent-lost"
+// last, the latter three until a boot when zero.
 type Fault struct {
 	Kind, Host string
 	Xid, Card  int
@@ -17,6 +18,9 @@ type Fault struct {
 
 // FaultKinds are the faults that Inject knows.
 var FaultKinds = []string{"xid", "mps-dead", "mps-wedged", "mps-fault", "mps-recover", "spot", "agent-silent", "nvml-hang", "ec2-impaired", "host-terminate", "reboot-new-uuids", "event-loss"}
+
+// FurtherKinds are the rest that Inject knows.
+var FurtherKinds = []string{"mps-slow", "ecs-agent-lost", "reboot"}
 
 // Host finds a host by ARN or EC2 id, or by how one ends.
 func (f *Fleet) Host(name string) (*Host, error) {
@@ -56,8 +60,8 @@ func alike(a, b string) int {
 
 // Inject makes something go wrong now.
 func (f *Fleet) Inject(x Fault) error {
-	if !slices.Contains(FaultKinds, x.Kind) {
-		return refuse("InvalidParameterException", "no fault %q; faults: %s", x.Kind, strings.Join(FaultKinds, ", "))
+	if all := slices.Concat(FaultKinds, FurtherKinds); !slices.Contains(all, x.Kind) {
+		return refuse("InvalidParameterException", "no fault %q; faults: %s", x.Kind, strings.Join(all, ", "))
 	}
 	if x.Kind == "event-loss" {
 		f.lostUntil = f.now.Add(x.For)
@@ -74,14 +78,24 @@ func (f *Fleet) Inject(x Fault) error {
 		f.daemon(h, DaemonDead)
 	case "mps-wedged":
 		f.daemon(h, DaemonWedged)
+	case "mps-slow":
+		f.daemon(h, DaemonSlow)
 	case "mps-recover":
 		f.daemon(h, DaemonServing)
 	case "spot":
 		return f.spot(h)
 	case "agent-silent":
 		h.Silent = true
+		f.lift(h, x.For, func() { h.Silent = false })
 	case "nvml-hang":
 		h.NVMLHang = true
+		f.lift(h, x.For, func() { h.NVMLHang = false })
+	case "ecs-agent-lost":
+		h.agentLost = true
+		f.disconnect(h)
+		f.lift(h, x.For, func() { f.regain(h) })
+	case "reboot":
+		return f.Reboot(h.EC2)
 	case "ec2-impaired":
 		h.EC2Impaired = true
 		f.sick(h)
@@ -100,34 +114,47 @@ func (f *Fleet) daemon(h *Host, to Daemon) {
 	if h.MPS == to {
 		return
 	}
-	idle := h.MPS == DaemonServing
+	well := h.MPS == DaemonServing || h.MPS == DaemonSlow
 	h.MPS = to
-	if idle {
+	if to == DaemonDead {
+		h.Server = ServerNone
+	}
+	if well {
 		f.after(20*time.Second, func() { f.probe(h) })
 	}
 }
 
-// cardFault notes an Xid, or faults the card's MPS server: its clients all exit, and
-// new ones are refused until the last of them is gone.
+// cardFault is an Xid of a card, or a fatal error of one of its MPS clients.
 func (f *Fleet) cardFault(h *Host, x Fault) error {
 	if x.Card < 0 || x.Card >= len(h.Cards) {
 		return refuse("InvalidParameterException", "host %s has %d cards, counted from 0", h.EC2, len(h.Cards))
 	}
-	c := h.Cards[x.Card]
 	if x.Kind == "xid" {
-		c.Xids = append(c.Xids, x.Xid)
+		f.xid(h, h.Cards[x.Card], x.Xid)
 		return nil
 	}
-	for _, t := range h.tasks {
-		if t.held && t.Definition.need.share > 0 && slices.Contains(t.Cards, c) {
-			c.affected = append(c.affected, t)
-		}
-	}
-	c.Fault = len(c.affected) > 0
-	for _, t := range slices.Clone(c.affected) {
-		f.after(f.between(time.Second, 30*time.Second), func() { f.stop(t, "EssentialContainerExited", "Essential container in task exited") })
-	}
+	f.fault(h, h.Cards[x.Card])
 	return nil
+}
+
+// lift ends a fault after a time, unless the host has booted; zero never does.
+func (f *Fleet) lift(h *Host, after time.Duration, do func()) {
+	if boot := h.Boot; after > 0 {
+		f.after(after, func() {
+			if h.Boot == boot && h.EC2State == "running" {
+				do()
+			}
+		})
+	}
+}
+
+// regain lets the ECS agent connect again.
+func (f *Fleet) regain(h *Host) {
+	h.agentLost = false
+	if !h.Connected && h.EC2State == "running" && h.Status != "INACTIVE" && !h.rebooting {
+		h.Connected = true
+		f.hostEvent(h)
+	}
 }
 
 // spot is the two-minute notice.

@@ -12,7 +12,7 @@ const AMI = "ami-0123456789abcdef0"
 // newHost is an instance that has just been launched.
 func (f *Fleet) newHost(s Shape) *Host {
 	h := &Host{ARN: f.id("container-instance"), EC2: fmt.Sprintf("i-%017x", f.rng.Uint64()>>4), Zone: region + string(rune('a'+f.rng.IntN(3))), Shape: s,
-		Status: "REGISTERING", EC2State: "pending", Health: "INITIALIZING", MPS: DaemonServing, Attributes: map[string]string{},
+		Status: "REGISTERING", EC2State: "pending", Health: "INITIALIZING", MPS: DaemonServing, Server: ServerNone, Attributes: map[string]string{},
 		AMI: AMI, AgentVersion: AgentVersion, Tags: map[string]string{}, Launched: f.now}
 	f.deal(h)
 	f.hosts = append(f.hosts, h)
@@ -197,8 +197,11 @@ func (f *Fleet) boot(h *Host, why string) {
 		f.fell(h, why)
 	}
 	h.Boot, h.strikes = f.token(), 0
-	h.Silent, h.NVMLHang, h.rebooting, h.EC2Impaired, h.Unhealthy = false, false, false, false, false
-	h.MPS = DaemonServing
+	h.Silent, h.NVMLHang, h.rebooting, h.agentLost, h.EC2Impaired, h.Unhealthy = false, false, false, false, false, false
+	h.MPS, h.Server = DaemonServing, ServerNone
+	for _, c := range h.Cards {
+		c.Fault, c.affected = false, nil
+	}
 	h.Connected = true
 	f.hostEvent(h)
 	f.after(20*time.Second, func() { f.probe(h) })

@@ -90,6 +90,9 @@ func (f *Fleet) hold(h *Host, transition string) {
 		h.waits = append(h.waits, w)
 		f.hookEvent(h, w)
 		f.expire(h, w)
+		if k.Name == drainHook {
+			f.after(time.Second, func() { f.drained(h, w) })
+		}
 	}
 	if len(h.waits) == 0 {
 		f.proceed(h)

@@ -60,6 +60,9 @@ func (h *Host) attribute(name string) []string {
 	return nil
 }
 
+// Counts are how many tasks of a host run and wait, as ECS counts them.
+func (h *Host) Counts() (running, pending int) { return h.count("RUNNING"), h.count("PENDING") }
+
 // count is how many tasks of a host are in a state.
 func (h *Host) count(last string) int {
 	n := 0

@@ -27,7 +27,7 @@ func (f *Fleet) scaleSoon(g *Group) {
 func (f *Fleet) scale(g *Group) {
 	var live []*Host
 	for _, h := range g.members {
-		if !h.leaving() {
+		if !h.leaving() && !h.repairing {
 			live = append(live, h)
 		}
 	}
@@ -70,6 +70,9 @@ func (f *Fleet) launchInto(g *Group) {
 	h.Group, h.Lifecycle, h.ScaleInProtected, h.Spot = g, "Pending", g.Protect, g.Spot
 	if g.AMI != "" {
 		h.AMI = g.AMI
+	}
+	if g.AgentVersion != "" {
+		h.AgentVersion = g.AgentVersion
 	}
 	for k, v := range g.Tags {
 		h.Tags[k] = v

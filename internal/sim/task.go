@@ -20,6 +20,10 @@ type Task struct {
 	Created, Stopping, Stopped time.Time
 	ProtectedUntil             time.Time
 	service                    *Service
+	Started                    time.Time
+	ExitCode                   int    // of the essential container; zero while none
+	ExitLog                    string // the last line of its log
+	Processes                  []*Process
 	held                       bool // the agent has it
 }
 
@@ -61,7 +65,7 @@ func (f *Fleet) place(w *wish, among []*Host) (*Task, error) {
 	if why != "" {
 		return nil, &Error{Code: why, Message: "no container instance takes a task of " + w.d.Family, Unplaced: true}
 	}
-	t := &Task{ARN: f.id("task"), Group: w.group, StartedBy: w.startedBy, Definition: w.d, Host: h, Cards: cards, Created: f.now, Desired: "RUNNING", Last: "PENDING", service: w.service}
+	t := &Task{ARN: f.id("task"), Group: w.group, StartedBy: w.startedBy, Definition: w.d, Host: h, Cards: cards, Created: f.now, Desired: "RUNNING", Last: "PROVISIONING", service: w.service}
 	f.byARN[t.ARN] = t
 	f.tasks = append(f.tasks, t)
 	h.tasks = append(h.tasks, t)
@@ -69,15 +73,28 @@ func (f *Fleet) place(w *wish, among []*Host) (*Task, error) {
 	for _, c := range cards {
 		c.booked.add(&w.d.need)
 	}
-	f.taskEvent(t)
-	f.after(f.between(time.Second, 5*time.Second), func() { f.admit(t) })
+	if w.d.Network == "awsvpc" {
+		f.taskEvent(t)
+		f.after(f.between(2*time.Second, 10*time.Second), func() { f.pend(t) })
+		return t, nil
+	}
+	f.pend(t)
 	return t, nil
+}
+
+// pend hands a task to its agent.
+func (f *Fleet) pend(t *Task) {
+	if t.Desired == "STOPPED" {
+		return
+	}
+	f.enter(t, "PENDING")
+	f.after(f.between(time.Second, 5*time.Second), func() { f.admit(t) })
 }
 
 // admit is the agent taking a task: it waits while what it needs is held by tasks
 // that ECS has counted out already.
 func (f *Fleet) admit(t *Task) {
-	if t.Desired == "STOPPED" || t.held {
+	if t.Desired == "STOPPED" || t.held || t.Last != "PENDING" {
 		return
 	}
 	n := &t.Definition.need
@@ -117,20 +134,45 @@ func gate(t *Task) string {
 		return "MPS control daemon is not available on this instance"
 	case DaemonWedged:
 		return "MPS control daemon is not responding on this instance"
+	case DaemonSlow:
+		return "MPS control daemon verification did not complete"
 	default:
 		return ""
 	}
 }
 
 func (f *Fleet) run(t *Task) {
+	if t.Desired == "STOPPED" || t.Last == "RUNNING" {
+		return
+	}
+	if t.Host.NVMLHang && len(t.Cards) > 0 {
+		f.after(10*time.Second, func() { f.run(t) }) // its first CUDA call does not return
+		return
+	}
+	if why := f.spawn(t); why != "" {
+		f.exit(t, why)
+		return
+	}
+	if t.Definition.Network == "awsvpc" {
+		f.enter(t, "ACTIVATING")
+		f.after(f.between(time.Second, 10*time.Second), func() { f.running(t) })
+		return
+	}
+	f.running(t)
+}
+
+func (f *Fleet) running(t *Task) {
 	if t.Desired == "STOPPED" {
 		return
 	}
-	if len(t.Cards) > 0 && t.Cards[0].Fault && t.Definition.need.share > 0 {
-		f.stop(t, "EssentialContainerExited", "Essential container in task exited")
-		return
-	}
-	t.Last = "RUNNING"
+	t.Started = f.now
+	f.enter(t, "RUNNING")
+	f.hostEvent(t.Host)
+}
+
+// enter takes a task to its next state, which an event tells.
+func (f *Fleet) enter(t *Task, state string) {
+	t.Last = state
 	f.taskEvent(t)
 }
 
@@ -161,6 +203,7 @@ func (f *Fleet) stop(t *Task, code, reason string) {
 	if t.Desired == "STOPPED" {
 		return
 	}
+	was := t.Last
 	t.Desired, t.StopCode, t.Reason, t.Stopping = "STOPPED", code, reason, f.now
 	t.Host.booked.drop(&t.Definition.need)
 	for _, c := range t.Cards {
@@ -168,15 +211,27 @@ func (f *Fleet) stop(t *Task, code, reason string) {
 	}
 	f.taskEvent(t)
 	took := f.between(t.Definition.StopTimeout/5, t.Definition.StopTimeout)
-	f.after(took/2, func() {
-		if t.Last != "STOPPED" {
-			t.Last = "STOPPING"
-			f.taskEvent(t)
+	if t.Definition.Network == "awsvpc" && was == "RUNNING" {
+		f.after(took/4, func() { f.ending(t, "DEACTIVATING") })
+	}
+	f.after(took/2, func() { f.ending(t, "STOPPING") })
+	f.after(took, func() {
+		if t.Definition.Network != "awsvpc" {
+			f.gone(t)
+			return
 		}
+		f.ending(t, "DEPROVISIONING")
+		f.after(f.between(2*time.Second, 10*time.Second), func() { f.gone(t) })
 	})
-	f.after(took, func() { f.gone(t) })
 	if t.service != nil {
 		f.reconcileSoon(t.service)
+	}
+}
+
+// ending takes a stopping task further, unless it is gone.
+func (f *Fleet) ending(t *Task, state string) {
+	if t.Last != "STOPPED" {
+		f.enter(t, state)
 	}
 }
 
@@ -187,20 +242,18 @@ func (f *Fleet) gone(t *Task) {
 	}
 	t.Last, t.Stopped = "STOPPED", f.now
 	t.free()
-	drop := func(x *Task) bool { return x == t }
-	for _, c := range t.Cards {
-		c.affected = slices.DeleteFunc(c.affected, drop)
-		if len(c.affected) == 0 {
-			c.Fault = false
-		}
-	}
-	t.Host.tasks = slices.DeleteFunc(t.Host.tasks, drop)
+	f.reap(t)
+	f.contained(t)
+	t.Host.tasks = slices.DeleteFunc(t.Host.tasks, func(x *Task) bool { return x == t })
 	for _, w := range t.Host.tasks {
 		if !w.held && w.Desired != "STOPPED" {
 			f.after(time.Second, func() { f.admit(w) })
 		}
 	}
 	f.taskEvent(t)
+	if t.Host.Status == "ACTIVE" || t.Host.Status == "DRAINING" {
+		f.hostEvent(t.Host)
+	}
 	f.forget()
 	f.after(Kept, func() { delete(f.byARN, t.ARN) })
 }

@@ -8,7 +8,11 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
 )
 
-// AgentVersion is what every container instance says its agent is.
+// Capability is the attribute of a host that can share GPUs.
+const Capability = "ecs.capability.gpu-sharing-mps"
+
+// AgentVersion is what a container instance says its agent is unless its group says
+// otherwise, and the first that can share GPUs.
 const AgentVersion = "1.107.0"
 
 // Attribute is a name and a value of a container instance.
@@ -19,7 +23,10 @@ type Attribute struct {
 
 // AllAttributes are the built-in attributes, then the custom ones by name.
 func (h *Host) AllAttributes() []Attribute {
-	out := []Attribute{{Name: "ecs.capability.gpu-sharing-mps"}, {"ecs.instance-type", h.Shape.Name}, {"ecs.availability-zone", h.Zone}}
+	out := []Attribute{{"ecs.instance-type", h.Shape.Name}, {"ecs.availability-zone", h.Zone}, {"ecs.ami-id", h.AMI}}
+	if ordered(h.AgentVersion, AgentVersion) >= 0 {
+		out = append(out, Attribute{Name: Capability})
+	}
 	for _, k := range slices.Sorted(maps.Keys(h.Attributes)) {
 		out = append(out, Attribute{k, h.Attributes[k]})
 	}
@@ -37,7 +44,15 @@ func (h *Host) UUIDs() []string {
 
 // GPUs are the cards of one container of a task.
 func (t *Task) GPUs(container string) []string {
-	out, next := []string{}, 0
+	out := []string{}
+	for _, c := range t.cardsOf(container) {
+		out = append(out, string(c.UUID))
+	}
+	return out
+}
+
+func (t *Task) cardsOf(container string) []*Card {
+	next := 0
 	for _, c := range t.Definition.Containers {
 		n := min(c.Whole, len(t.Cards)-next)
 		if c.Whole == AllGPUs {
@@ -45,15 +60,13 @@ func (t *Task) GPUs(container string) []string {
 		}
 		if c.Name == container {
 			if c.Memory > 0 {
-				return []string{string(t.Cards[0].UUID)}
+				return t.Cards[:1]
 			}
-			for _, k := range t.Cards[next : next+n] {
-				out = append(out, string(k.UUID))
-			}
+			return t.Cards[next : next+n]
 		}
 		next += n
 	}
-	return out
+	return nil
 }
 
 // Containers are how many containers ECS counts on a card.

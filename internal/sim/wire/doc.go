@@ -15,7 +15,8 @@
 //     DeregisterContainerInstance, PutAttributes, DeleteAttributes, ListAttributes,
 //     ListTasks, DescribeTasks, RunTask, StartTask, StopTask, GetTaskProtection,
 //     UpdateTaskProtection, RegisterTaskDefinition, DescribeTaskDefinition,
-//     CreateService, UpdateService, DeleteService, DescribeServices, ListServices
+//     CreateService, UpdateService, DeleteService, DescribeServices, ListServices,
+//     DescribeCapacityProviders
 //   - Auto Scaling: DescribeAutoScalingGroups, DescribeAutoScalingInstances,
 //     DescribeLifecycleHooks, PutLifecycleHook, DetachInstances,
 //     TerminateInstanceInAutoScalingGroup, SetInstanceProtection,

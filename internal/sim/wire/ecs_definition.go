@@ -55,6 +55,9 @@ func definitionObject(d *sim.Definition) object {
 		where = append(where, object{"type": c.Type, "expression": c.Expression})
 	}
 	out := object{"taskDefinitionArn": d.ARN, "family": d.Family, "revision": d.Revision, "status": "ACTIVE", "containerDefinitions": cs, "placementConstraints": where, "compatibilities": []string{"EC2"}}
+	if d.Network != "" {
+		out["networkMode"] = d.Network
+	}
 	if d.CPU > 0 {
 		out["cpu"] = strconv.Itoa(d.CPU)
 	}
@@ -65,11 +68,11 @@ func definitionObject(d *sim.Definition) object {
 }
 
 type definitionInput struct {
-	Family, CPU, Memory     string
-	RequiresCompatibilities []string
-	Tags                    []struct{ Key, Value string }
-	PlacementConstraints    []sim.Constraint
-	ContainerDefinitions    []struct {
+	Family, CPU, Memory, NetworkMode string
+	RequiresCompatibilities          []string
+	Tags                             []struct{ Key, Value string }
+	PlacementConstraints             []sim.Constraint
+	ContainerDefinitions             []struct {
 		Name                 string
 		CPU                  int
 		Memory               int64
@@ -95,7 +98,7 @@ func registerDefinition(f *sim.Fleet, in definitionInput) (object, error) {
 	if slices.Contains(in.RequiresCompatibilities, "EXTERNAL") || slices.Contains(in.RequiresCompatibilities, "FARGATE") {
 		return nil, refused("the simulator runs tasks on EC2 and Managed Instances alone")
 	}
-	d := sim.Definition{Family: in.Family, Constraints: in.PlacementConstraints, Tags: map[string]string{}}
+	d := sim.Definition{Family: in.Family, Constraints: in.PlacementConstraints, Network: in.NetworkMode, Tags: map[string]string{}}
 	var err error
 	if d.CPU, err = amount(in.CPU); err != nil {
 		return nil, err

@@ -144,10 +144,19 @@ func hostObject(h *sim.Host) object {
 		cards = append(cards, object{"gpuId": c.UUID, "sharingMode": mode, "totalMemoryInMiB": int64(c.Total), "remainingMemoryInMiB": int64(left), "containerCount": h.Containers(c)})
 	}
 	check := object{"type": "ACCELERATED_COMPUTE", "status": h.Health, "lastStatusChange": seconds(h.HealthAt), "lastUpdated": seconds(h.HealthAt)}
-	return object{"containerInstanceArn": h.ARN, "ec2InstanceId": h.EC2, "status": h.Status, "agentConnected": h.Connected, "version": h.Version,
+	if h.HealthReason != "" {
+		check["statusReason"] = h.HealthReason
+	}
+	running, pending := h.Counts()
+	out := object{"containerInstanceArn": h.ARN, "ec2InstanceId": h.EC2, "status": h.Status, "agentConnected": h.Connected, "version": h.Version,
 		"registeredAt": seconds(h.Registered), "versionInfo": object{"agentVersion": h.AgentVersion}, "attributes": h.AllAttributes(), "gpuDevices": cards,
 		"registeredResources": []object{{"name": "GPU", "type": "STRINGSET", "stringSetValue": h.UUIDs()}},
-		"healthStatus":        object{"overallStatus": h.Health, "details": []object{check}}}
+		"runningTasksCount":   running, "pendingTasksCount": pending,
+		"healthStatus": object{"overallStatus": h.Health, "details": []object{check}}}
+	if p := h.Provider(); p != nil {
+		out["capacityProviderName"] = p.Name
+	}
+	return out
 }
 
 type attributesInput struct {

@@ -77,10 +77,19 @@ func taskObject(f *sim.Fleet, t *sim.Task) object {
 		if c.Memory > 0 {
 			k["gpuSharingStrategy"] = sharing(c)
 		}
+		if t.Last == "STOPPED" && !t.Started.IsZero() {
+			k["exitCode"] = t.ExitCode
+		}
 		cs = append(cs, k)
 	}
 	out := object{"taskArn": t.ARN, "clusterArn": f.Cluster(), "containerInstanceArn": t.Host.ARN, "taskDefinitionArn": t.Definition.ARN, "launchType": "EC2",
 		"group": t.Group, "startedBy": t.StartedBy, "lastStatus": t.Last, "desiredStatus": t.Desired, "version": t.Version, "createdAt": seconds(t.Created), "containers": cs}
+	if !t.Started.IsZero() {
+		out["startedAt"] = seconds(t.Started)
+	}
+	if p := t.Host.Provider(); p != nil {
+		out["capacityProviderName"] = p.Name
+	}
 	if t.Desired == "STOPPED" {
 		out["stoppingAt"], out["stoppedReason"] = seconds(t.Stopping), t.Reason
 		if t.StopCode != "" {

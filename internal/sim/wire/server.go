@@ -64,6 +64,7 @@ var operations = map[string]operation{
 	"CreateService": answer(createService), "UpdateService": answer(updateService), "DeleteService": answer(deleteService), "DescribeServices": answer(describeServices), "ListServices": answer(listServices),
 	"ListAttributes": answer(listAttributes), "DeregisterContainerInstance": answer(deregister),
 	"GetTaskProtection": answer(getProtection), "UpdateTaskProtection": answer(updateProtection),
+	"DescribeCapacityProviders": answer(describeProviders),
 }
 
 func answer[T any](f func(*sim.Fleet, T) (object, error)) operation {
