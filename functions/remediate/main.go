@@ -10,12 +10,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ecs"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/caarlos0/env/v11"
 
 	"github.com/bulkhead-ecs/bulkhead/functions/internal/boot"
@@ -63,7 +57,7 @@ func start(ctx context.Context) error {
 		return err
 	}
 	store := c.Store(cfg)
-	p := passOf(c, set, store, clients(cfg, set), policy, judge)
+	p := passOf(c, store, awsops.Open(cfg, awsops.Options{Bucket: set.Bucket, Hook: set.Hook, Clock: boot.Clock}), policy, judge)
 	h := &handler{pass: p.Cluster, log: p.Log, clusters: func(ctx context.Context) ([]string, error) { return watched(ctx, store, c.Clusters) }}
 	lambda.Start(h.serve)
 	return nil
@@ -86,15 +80,10 @@ func policyOf(s settings) (remedy.Policy, error) {
 	return p, fmt.Errorf("BULKHEAD_REMEDY_MODE is %q: use observe, recommend or act", s.Mode)
 }
 
-func clients(cfg aws.Config, s settings) *awsops.Ops {
-	return &awsops.Ops{ECS: ecs.NewFromConfig(cfg), EC2: ec2.NewFromConfig(cfg), Groups: autoscaling.NewFromConfig(cfg), SSM: ssm.NewFromConfig(cfg), S3: s3.NewFromConfig(cfg),
-		Bucket: s.Bucket, Hook: s.Hook, Clock: boot.Clock, Modify: awsops.ModifyBudget()}
-}
-
 // margin is the time left for the last writes before Lambda ends the run.
 const margin = 40 * time.Second
 
-func passOf(c boot.Config, s settings, store *dynamo.Store, ops *awsops.Ops, policy remedy.Policy, judge health.Policy) *remediate.Pass {
+func passOf(c boot.Config, store *dynamo.Store, ops *awsops.Ops, policy remedy.Policy, judge health.Policy) *remediate.Pass {
 	log := c.Logger()
 	return &remediate.Pass{Store: store, Ledger: store, Vitals: &fleet.Signals{Records: store, Policy: judge, Clock: boot.Clock, Log: log},
 		Checks: ops, Eyes: ops, Hands: ops, Pager: pager{log: log, out: os.Stdout}, Policy: policy, Clock: boot.Clock, Log: log, Parallel: 16, Margin: margin}

@@ -82,7 +82,7 @@ func (p *Pass) decide(ctx context.Context, g *ground, r Record) (Record, []remed
 
 // changed reports whether the case must be written.
 func changed(a, b Record) bool {
-	return a.Group != b.Group || !same2(a.Case, b.Case)
+	return a.Group != b.Group || !sameCase(a.Case, b.Case)
 }
 
 // respect keeps a cordon that a person asked for from being taken for ours.

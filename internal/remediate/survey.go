@@ -76,7 +76,7 @@ func (g *ground) sorted() []*host {
 }
 
 // assess judges each host as of now. One whose health cannot be read is unknown:
-// it neither asks for anything nor counts as failed.
+// it asks for nothing and does not count as serving.
 func (p *Pass) assess(ctx context.Context, g *ground) error {
 	hosts := g.sorted()
 	checks := map[string][]health.Signal{}
@@ -123,9 +123,10 @@ func (h *host) view(v health.Verdict) remedy.HostView {
 		Status: h.h.Registration.Status, Managed: h.h.Fixed.CapacityType == ledger.CapacityManaged, Verdict: v, Scope: h.scope()}
 }
 
-// serving reports whether the host counts for min-healthy.
+// serving reports whether the host counts for min-healthy. One whose health could
+// not be read does not: then less is done, not more.
 func (h *host) serving() bool {
-	return !h.h.Gone() && h.h.Registration.Status == remedy.StatusActive && h.rec.Verdict.Host.Level < health.Failed
+	return h.ok && !h.h.Gone() && h.h.Registration.Status == remedy.StatusActive && h.rec.Verdict.Host.Level < health.Failed
 }
 
 // casesOf are the cases of an instance, open and final.

@@ -305,8 +305,8 @@ func (p *Pass) slice(ctx context.Context, g *ground, r Record) error {
 	return p.Hands.Keep(ctx, EvidencePrefix(r.Cluster, r.Case.ID)+"/ledger.json", body)
 }
 
-// same2 compares what would be stored of two cases.
-func same2(a, b remedy.Case) bool {
+// sameCase compares what would be stored of two cases.
+func sameCase(a, b remedy.Case) bool {
 	x, errA := json.Marshal(a)
 	y, errB := json.Marshal(b)
 	return errA == nil && errB == nil && bytes.Equal(x, y)

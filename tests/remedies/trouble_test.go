@@ -51,9 +51,9 @@ func play(t *testing.T, n int, trouble wire.Trouble, dies bool) (int, map[string
 func TestTheLadderIsClimbedOnceWhateverOneCallComesTo(t *testing.T) {
 	calls, did := play(t, -1, wire.None, false)
 	t.Logf("%d calls, changes %v", calls, did)
-	every := 7
+	every := 23
 	if !testing.Short() {
-		every = 5
+		every = 11
 	}
 	tried := 0
 	for _, c := range []struct {

@@ -65,13 +65,14 @@ type world struct {
 type setup struct {
 	hosts, tasks int
 	hook         bool
+	noAgent      bool
 	policy       func(*remedy.Policy)
 }
 
 func newWorld(t testing.TB, s setup) *world {
 	t.Helper()
 	w := &world{t: t, f: sim.New(sim.Config{Seed: 7, Start: start, Choice: sim.BestFit}), store: memstore.New(), seq: map[string]uint64{}, bad: map[string][]events.ReportSignal{}}
-	w.cases = memstore.NewCases()
+	w.cases, w.noAgent = memstore.NewCases(), s.noAgent
 	c := sim.GroupConfig{Name: group, Shape: "g6.xlarge", Max: 20, Desired: s.hosts, Latency: time.Minute}
 	if s.hook {
 		c.Hooks = []sim.Hook{{Name: awsops.DefaultHook, Transition: "autoscaling:EC2_INSTANCE_TERMINATING", Default: "CONTINUE", Heartbeat: time.Hour}}
