@@ -155,8 +155,10 @@ func TestEveryRouteOfTheContractIsServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := fixedFleet(t).Handler()
-	known := strings.NewReplacer("{cluster}", "gpu-prod", "{host}", "aaaa", "{uuid}", string(card), "{task}", taskARN[len(taskARN)-32:], "{case}", knownCase, "{decision}", knownDecision)
+	fixed := fixedFleet(t)
+	withPlacements(t, fixed)
+	api := fixed.Handler()
+	known := strings.NewReplacer("/placements/{id}", "/placements/"+knownPlacement, "{cluster}", "gpu-prod", "{host}", "aaaa", "{uuid}", string(card), "{task}", taskARN[len(taskARN)-32:], "{case}", knownCase, "{decision}", knownDecision)
 	for path, item := range doc.Paths.Map() {
 		if item.Get == nil {
 			continue // what people say changes the next answer; cases_test.go says each

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
+	"github.com/bulkhead-ecs/bulkhead/internal/placing"
 	"github.com/bulkhead-ecs/bulkhead/internal/remediate"
 )
 
@@ -23,6 +24,8 @@ type API struct {
 	Cases remediate.Store // optional: without, no remedies are answered for
 	Desk  *remediate.Desk // optional: without, nothing that people say is taken
 	Mode  string          // of remedies: observe, recommend or act
+	// Placing answers for placements; optional: without, nothing is placed.
+	Placing *placing.Desk
 }
 
 // answer is what a route returns: a document, or an error that becomes a problem.
@@ -57,6 +60,7 @@ func (a *API) Handler() http.Handler {
 	get("gpus/{uuid}", a.gpu, nil)
 	get("gpus/{uuid}/tenants", a.tenants, nil)
 	a.remedyRoutes(mux)
+	a.placingRoutes(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			writeProblem(w, problem(http.StatusMethodNotAllowed, ReasonMethod, "This API only reads: use GET."))
