@@ -88,6 +88,13 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 		return errors.Join(err, ln.Close())
 	}
 	defer r.ecs.close()
+	// Before anyone can ask, so that the first answer is of a fleet that lives.
+	if err := r.step(ctx, settle); err != nil {
+		if ctx.Err() != nil {
+			err = nil // it was stopped, and that is no failure
+		}
+		return errors.Join(err, ln.Close())
+	}
 	api := &httpapi.API{Query: &r.query, Log: o.Log}
 	mux := http.NewServeMux()
 	mux.Handle("/", webui.Handler(api.Handler()))
@@ -183,12 +190,6 @@ func (r *run) now() time.Time {
 
 // live moves the day on, tick by tick, and handles what it makes.
 func (r *run) live(ctx context.Context, out io.Writer) error {
-	if err := r.step(ctx, settle); err != nil { // so that there is something to see
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // it was stopped, and that is no failure
-		}
-		return err
-	}
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	last, told := time.Now(), time.Now()

@@ -84,7 +84,7 @@ func TestEveryCommandPrintsWhatItDid(t *testing.T) {
 	for _, args := range [][]string{
 		{"gpus"}, {"gpus", "-o", "wide"}, {"gpus", "-o", "json"}, {"hosts"}, {"hosts", "-o", "wide"}, {"tasks"}, {"tasks", "-o", "json"}, {"findings"}, {"findings", "-o", "wide"}, {"health"}, {"health", "-o", "wide"}, {"health", "--help"},
 		{"tenants", "GPU-3f1c6b2e"}, {"history", "i-0a", "--at", "5m"}, {"history", "i-0b"}, {},
-		{"--help"}, {"gpus", "--help"}, {"hosts", "--help"}, {"tasks", "--help"}, {"tenants", "--help"}, {"history", "--help"}, {"version", "--help"}, {"ui", "--help"}, {"diff", "--help"}, {"doctor", "--help"}, {"gpus", "-o", "csv"}, {"findings", "-o", "csv"}, {"diff", "i-0a", "--from", "1h"}, {"findings", "--help"}, {"replay", "--help"}, {"local", "--help"}, {"local", "inject", "--help"},
+		{"--help"}, {"gpus", "--help"}, {"hosts", "--help"}, {"tasks", "--help"}, {"tenants", "--help"}, {"history", "--help"}, {"version", "--help"}, {"ui", "--help"}, {"top", "--help"}, {"diff", "--help"}, {"doctor", "--help"}, {"gpus", "-o", "csv"}, {"findings", "-o", "csv"}, {"diff", "i-0a", "--from", "1h"}, {"findings", "--help"}, {"replay", "--help"}, {"local", "--help"}, {"local", "inject", "--help"},
 		{"lint", "--help"}, {"lint", "testdata/lint.json"}, {"lint", "testdata/help.golden"},
 	} {
 		name := strings.Trim(strings.NewReplacer("-", "", "testdata/", "").Replace(strings.Join(args, "_")), "_")
@@ -134,6 +134,7 @@ func TestWrongUseIsExitTwoAndOneSentence(t *testing.T) {
 		{[]string{"gpus", "--watch=soon"}, ExitUse, "--watch=5s"},
 		{[]string{"gpu", "--watch"}, ExitUse, "unknown command"},
 		{[]string{"ui", "--port", "-1"}, ExitUse, "1 to 65535"},
+		{[]string{"top"}, ExitUse, "bulkhead gpus --watch"},
 		{[]string{"diff", "i-0b", "--endpoint", url}, ExitAPI, "Did you mean i-0a?"},
 		{[]string{"gpu"}, ExitUse, "unknown command"},
 		{[]string{"tenants"}, ExitUse, "tenants takes one GPU"},

@@ -100,7 +100,7 @@ func newRoot(s Streams) *cobra.Command {
 		}
 	}
 	root.AddCommand(newLocal(g), newReplay(g), newGPUs(g), newHosts(g), newTasks(g), newTenants(g), newHistory(g),
-		newFindings(g), newHealth(g), newLint(g), newUI(g), newDiff(g), newDoctor(g), newVersion(g))
+		newFindings(g), newHealth(g), newLint(g), newTop(g), newUI(g), newDiff(g), newDoctor(g), newVersion(g))
 	root.AddCommand(remedyVerbs(g)...)
 	return root
 }
