@@ -58,6 +58,10 @@ func translate(ev events.Event, s Scope, now time.Time) ([]Command, error) {
 	if ev.Source == events.SourceBulkhead {
 		return nil, ignored{IgnoredOwnEvent, ev.DetailType}
 	}
+	// Before anything else, also what would be ignored: who speaks for others is told so.
+	if err := s.believes(ev.Account, ev.Region); err != nil {
+		return nil, err
+	}
 	switch d := ev.Detail.(type) {
 	case events.TaskState:
 		return taskCommands(ev, d, s)
