@@ -2,6 +2,8 @@ package admission
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
@@ -19,6 +21,16 @@ type Policy struct {
 
 // DefaultPolicy names no cards. The overhead is a cautious floor: contexts of current CUDA take some hundred MiB.
 func DefaultPolicy() Policy { return Policy{ContextOverheadMiB: 256, SafeStopSeconds: 30} }
+
+// RuleSet names the rules and the policy that Lint goes by: where it differs, a revision may be judged otherwise.
+func (p Policy) RuleSet() string {
+	h := sha256.New()
+	for _, r := range Rules() {
+		fmt.Fprintln(h, r.ID, r.Severity)
+	}
+	fmt.Fprintf(h, "%+v", p)
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
 
 // ParsePolicy reads .bulkhead.yaml. Unknown keys and rules are refused with their line.
 func ParsePolicy(content []byte) (Policy, error) {

@@ -7,6 +7,8 @@ const (
 	ruleUnresolved = "BH190"
 	ruleRepeated   = "BH191"
 	ruleEmbedded   = "BH192"
+	// RuleUnreadable is the rule of what cannot be read at all.
+	RuleUnreadable = ruleEmbedded
 )
 
 var readRules = []Rule{

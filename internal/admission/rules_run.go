@@ -163,7 +163,7 @@ func legacySharing(r *report, c container) {
 }
 
 func noHealthCheck(r *report, c container) {
-	if c.share != nil && c.get("healthCheck") == nil {
+	if h := c.get("healthCheck"); c.share != nil && (h == nil || h.kind == kindNull) {
 		r.at(c.node, c.node, "the container shares a GPU and has no healthCheck")
 	}
 }

@@ -31,6 +31,7 @@ const (
 	bookmarksPK  = "bookmarks"
 	definitionSK = "definition"
 	healthSK     = "health"
+	admissionSK  = "admission"
 	usagePrefix  = "usage#"
 	usagesEnd    = "usage$"
 )
@@ -42,6 +43,7 @@ func clusterKey(cluster string) key     { return key{clustersPK, cluster} }
 func ec2PK(ec2 string) string           { return "ec2#" + ec2 }
 func cardPK(u gpu.UUID) string          { return "card#" + string(u) }
 func definitionKey(arn string) key      { return key{"definition#" + arn, definitionSK} }
+func admissionKey(arn string) key       { return key{"admission#" + arn, admissionSK} }
 func bookmarkKey(name string) key       { return key{bookmarksPK, name} }
 func usageKey(cluster, ec2 string) key  { return key{usagePK(cluster), usagePrefix + ec2} }
 func healthKey(ec2 string) key          { return key{"health#" + ec2, healthSK} }

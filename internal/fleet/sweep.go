@@ -48,6 +48,7 @@ type Sweep struct {
 	Definitions Definitions
 	Vitals      vitals.Store // optional: without, the ledger is not compared with hosts' reports
 	Bookmarks   Bookmarks    // optional: without, a sweep cut short starts over
+	Revisions   *Revisions   // optional: without, revisions that no event told of are not linted
 	Policy      ledger.Policy
 	Tiers       ingest.Tiers
 	Clock       Clock
@@ -69,6 +70,7 @@ type SweepReport struct {
 	Lost    int // hosts that ECS does not know any more
 	Removed int // hosts dropped from the ledger
 	Written int // commits
+	Judged  int // revisions of task definitions that were linted for the first time
 	// Gaps count what differs between the ledger and the hosts' own reports, by kind.
 	Gaps     map[ledger.Kind]int
 	Complete bool
@@ -95,7 +97,8 @@ func (s *Sweep) Cluster(ctx context.Context, cluster string) (SweepReport, error
 		return rep, err
 	}
 	ids = ids[firstAfter(ids, from):]
-	return rep, s.walk(ctx, ids, truth, &rep)
+	err = s.walk(ctx, ids, truth, &rep)
+	return rep, errors.Join(err, s.lintUnseen(ctx, truth, &rep))
 }
 
 func firstAfter(ids []ledger.HostID, from string) int {
