@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
 	"github.com/bulkhead-ecs/bulkhead/internal/health"
 	"github.com/bulkhead-ecs/bulkhead/internal/httpapi"
+	"github.com/bulkhead-ecs/bulkhead/internal/placing"
 )
 
 func main() {
@@ -35,7 +36,7 @@ func start(ctx context.Context) error {
 	}
 	store := c.Store(cfg)
 	api := &httpapi.API{Query: &fleet.Query{Store: store, Vitals: store, Usage: store, Verdicts: &verdicts, Policy: c.Policy(), Clock: boot.Clock}, Log: c.Logger(),
-		Cases: store, Mode: os.Getenv("BULKHEAD_REMEDY_MODE")}
+		Cases: store, Mode: os.Getenv("BULKHEAD_REMEDY_MODE"), Placing: &placing.Desk{Ledger: store, Store: store, Clock: boot.Clock}}
 	lambda.Start(gateway.Handler(api.Handler()))
 	return nil
 }

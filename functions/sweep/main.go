@@ -38,8 +38,18 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	policy, err := c.Placement()
+	if err != nil {
+		return err
+	}
+	mode, err := boot.SteerMode()
+	if err != nil {
+		return err
+	}
 	log, store := c.Logger(), c.Store(cfg)
 	client := &ecsapi.Client{API: ecs.NewFromConfig(cfg), Budget: ecsapi.NewBudget(0.75), Clock: boot.Clock}
+	client.Budget.Modify = ecsapi.NewBudget(0.2).Modify // the rest is for what starts tasks
+	steer := &fleet.Steer{Store: store, Attributes: client, Policy: policy, Mode: mode, Clock: boot.Clock, Log: log}
 	s := &fleet.Sweep{Store: store, ECS: client, Definitions: &fleet.DefinitionCache{Store: store, Source: client}, Vitals: store, Bookmarks: store,
 		Policy: c.Policy(), Tiers: c.Tiers(), Clock: boot.Clock, Log: log, Parallel: 16, Margin: margin, Wait: boot.Wait}
 	lambda.Start(func(ctx context.Context, _ json.RawMessage) ([]fleet.SweepReport, error) {
@@ -47,7 +57,8 @@ func start(ctx context.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		return sweepAll(ctx, s, clusters, log)
+		reports, err := sweepAll(ctx, s, clusters, log)
+		return reports, errors.Join(err, steerAll(ctx, steer, clusters, log))
 	})
 	return nil
 }
@@ -65,6 +76,20 @@ func sweepAll(ctx context.Context, s *fleet.Sweep, clusters []string, log *slog.
 		reports = append(reports, rep)
 	}
 	return reports, errors.Join(errs...)
+}
+
+// steerAll brings the attributes of each cluster's hosts up to date with the ledger that
+// the sweep has just healed.
+func steerAll(ctx context.Context, s *fleet.Steer, clusters []string, log *slog.Logger) error {
+	var errs []error
+	for _, cluster := range clusters {
+		rep, err := s.Cluster(ctx, cluster)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		log.InfoContext(ctx, "steering done", "cluster", cluster, "mode", s.Mode, "hosts", rep.Hosts, "put", rep.Put, "delete", rep.Delete, "written", rep.Written)
+	}
+	return errors.Join(errs...)
 }
 
 // watched lists the ARNs of the clusters to sweep: those named, else all of the

@@ -29,11 +29,13 @@ type Attribute struct{ Instance, Name, Value string }
 // SteerMode says whether attributes are written. Only SteerAct writes.
 type SteerMode string
 
-// The modes; the zero value observes.
+// The modes; the zero value observes. SteerRemove takes our attributes off, before
+// uninstalling.
 const (
 	SteerObserve   SteerMode = "observe"
 	SteerRecommend SteerMode = "recommend"
 	SteerAct       SteerMode = "act"
+	SteerRemove    SteerMode = "remove"
 )
 
 // Steer keeps attributes on container instances, so that a placement constraint of a
@@ -58,6 +60,9 @@ type SteerReport struct {
 // Cluster brings the attributes of a cluster's hosts up to date. Only what differs is
 // written.
 func (s *Steer) Cluster(ctx context.Context, cluster string) (SteerReport, error) {
+	if s.Mode == SteerRemove {
+		return s.Remove(ctx, cluster)
+	}
 	rep := SteerReport{Cluster: cluster}
 	want := map[Attribute]bool{}
 	now := s.Clock()

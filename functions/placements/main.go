@@ -1,0 +1,48 @@
+// Command placements takes requests for placements and simulates. It keeps requests and
+// queues them; what starts tasks is command place.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/ecs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/bulkhead-ecs/bulkhead/functions/internal/boot"
+	"github.com/bulkhead-ecs/bulkhead/functions/internal/carry"
+	"github.com/bulkhead-ecs/bulkhead/functions/internal/gateway"
+	"github.com/bulkhead-ecs/bulkhead/internal/ecsapi"
+	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
+	"github.com/bulkhead-ecs/bulkhead/internal/httpapi"
+	"github.com/bulkhead-ecs/bulkhead/internal/placing"
+)
+
+func main() {
+	if err := start(context.Background()); err != nil {
+		boot.Fail(err)
+	}
+}
+
+func start(ctx context.Context) error {
+	c, err := boot.Load()
+	if err != nil {
+		return err
+	}
+	cfg, err := boot.AWS(ctx)
+	if err != nil {
+		return err
+	}
+	policy, err := c.Placement()
+	if err != nil {
+		return err
+	}
+	store, log := c.Store(cfg), c.Logger()
+	client := &ecsapi.Client{API: ecs.NewFromConfig(cfg), Budget: ecsapi.NewBudget(0.25), Clock: boot.Clock}
+	desk := &placing.Desk{Ledger: store, Store: store, Queue: carry.Placements{API: sqs.NewFromConfig(cfg), URL: os.Getenv("BULKHEAD_PLACE_QUEUE_URL")},
+		Definitions: &fleet.DefinitionCache{Store: store, Source: client}, Policy: policy, Laws: c.Policy(), TierOf: c.TierOf, Clock: boot.Clock, Log: log}
+	api := &httpapi.API{Query: &fleet.Query{Store: store, Policy: c.Policy(), Clock: boot.Clock}, Log: log, Placing: desk}
+	lambda.Start(gateway.Handler(api.Handler()))
+	return nil
+}
