@@ -21,6 +21,7 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/ingest"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
 	"github.com/bulkhead-ecs/bulkhead/internal/sim"
+	"github.com/bulkhead-ecs/bulkhead/internal/sizing"
 	"github.com/bulkhead-ecs/bulkhead/internal/vitals"
 	"github.com/bulkhead-ecs/bulkhead/internal/webui"
 )
@@ -36,7 +37,9 @@ type Options struct {
 	Store ledger.Store
 	// Vitals keeps what hosts report; usually the same store.
 	Vitals vitals.Store
-	Log    *slog.Logger
+	// Usage keeps the memory peaks in them; nil keeps none.
+	Usage sizing.Store
+	Log   *slog.Logger
 	// Ready is told the API's address once it answers.
 	Ready func(address string)
 }
@@ -177,8 +180,8 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 		Scope: ingest.Scope{Accounts: []string{worldAccount}, Regions: []string{worldRegion}}}
 	r.sweep = fleet.Sweep{Store: store, ECS: r.ecs.client, Definitions: definitions, Vitals: o.Vitals, Policy: policy, Tiers: tiers, Clock: r.now, Log: o.Log}
 	r.outbox = fleet.Outbox{Store: o.Store, Policy: policy}
-	r.reports = fleet.Reports{Records: o.Vitals, Store: store, Policy: verdicts, Accounts: []string{worldAccount}, Roles: []string{agentRole}, Clock: r.now, Log: o.Log}
-	r.query = fleet.Query{Store: o.Store, Vitals: o.Vitals, Verdicts: &verdicts, Policy: policy, Clock: r.now}
+	r.reports = fleet.Reports{Records: o.Vitals, Usage: o.Usage, Store: store, Policy: verdicts, Accounts: []string{worldAccount}, Roles: []string{agentRole}, Clock: r.now, Log: o.Log}
+	r.query = fleet.Query{Store: o.Store, Vitals: o.Vitals, Usage: o.Usage, Verdicts: &verdicts, Policy: policy, Clock: r.now}
 	return r, nil
 }
 

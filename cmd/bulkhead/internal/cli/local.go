@@ -42,7 +42,7 @@ func newLocal(g *globals) *cobra.Command {
 				return err
 			}
 			defer done()
-			o.Store, o.Vitals = kept, kept
+			o.Store, o.Vitals, o.Usage = kept, kept, kept
 			o.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 			o.Log = slog.New(slog.DiscardHandler)
 			if verbose {

@@ -17,6 +17,7 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
 	"github.com/bulkhead-ecs/bulkhead/internal/memstore"
 	"github.com/bulkhead-ecs/bulkhead/internal/replay"
+	"github.com/bulkhead-ecs/bulkhead/internal/sizing"
 	"github.com/bulkhead-ecs/bulkhead/internal/vitals"
 )
 
@@ -100,6 +101,7 @@ func runReplay(cmd *cobra.Command, g *globals, f replayFlags) error {
 type store interface {
 	ledger.Store
 	vitals.Store
+	sizing.Store
 }
 
 // openStore opens the store that a replay or a local run keeps its ledger in.
