@@ -102,6 +102,7 @@ func newRoot(s Streams) *cobra.Command {
 	root.AddCommand(newLocal(g), newReplay(g), newGPUs(g), newHosts(g), newTasks(g), newTenants(g), newHistory(g),
 		newFindings(g), newHealth(g), newLint(g), newTop(g), newUI(g), newDiff(g), newDoctor(g), newVersion(g))
 	root.AddCommand(remedyVerbs(g)...)
+	root.AddCommand(newPlace(g), newSimulate(g), newWhy(g))
 	root.AddCommand(newAdvise(g), newCost(g), newReadiness(g))
 	return root
 }
