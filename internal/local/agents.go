@@ -26,7 +26,6 @@ const (
 // the simulated host instead of NVML, and sends the real reports.
 type agent struct {
 	boot     string
-	cards    string
 	sequence uint64
 	last     time.Time
 	look     string // what the last report said, as far as a change is told at once
@@ -84,8 +83,14 @@ func (as agents) report(ctx context.Context, w *world, to *fleet.Reports) error 
 			a = &agent{xids: map[string]int{}, bad: map[health.Kind]int{}}
 			as[s.host.EC2] = a
 		}
-		if uuids := fmt.Sprint(s.host.UUIDs()); uuids != a.cards {
-			a.boot, a.cards, a.sequence, a.booted = fmt.Sprintf("%s-%d", s.host.EC2, now.Unix()), uuids, 0, now.Add(-time.Minute)
+		if a.boot != s.host.Boot {
+			fresh := agent{boot: s.host.Boot, booted: now.Add(-time.Minute), xids: map[string]int{}, bad: map[health.Kind]int{}}
+			for _, c := range s.cards {
+				if a.boot != "" { // a kernel log begins anew with the boot
+					fresh.xids[string(c.UUID)] = len(c.Xids)
+				}
+			}
+			*a = fresh
 		}
 		rep := a.compose(s, now)
 		if rep == nil {

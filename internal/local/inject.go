@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ const maxInject = 4 << 10
 
 // Injection asks for a fault. Host is an EC2 id, a container instance ARN, or an
 // end of one; empty takes the busiest host. Xid and Card belong to xid and
-// mps-fault, For to event-loss.
+// mps-fault, For to those that [Lasts].
 type Injection struct {
 	Kind string        `json:"kind"`
 	Host string        `json:"host,omitempty"`
@@ -41,18 +42,17 @@ type Injected struct {
 	Error string   `json:"error,omitempty"`
 }
 
-// Faults that end what another began; the fleet model knows no end of them.
+// Faults that end what another began.
 const (
 	agentBack = "agent-back"
 	nvmlBack  = "nvml-back"
 )
 
 // InjectKinds are the faults that can be asked for, in one order.
-func InjectKinds() []string {
-	all := append(slices.Clone(sim.FaultKinds), agentBack, nvmlBack)
-	slices.Sort(all)
-	return all
-}
+func InjectKinds() []string { return slices.Sorted(maps.Keys(faults)) }
+
+// Lasts reports whether a fault may be given a time after which it ends by itself.
+func Lasts(kind string) bool { return faults[kind].lasts }
 
 // injects answers one request.
 func (r *run) injects(w http.ResponseWriter, req *http.Request) {
@@ -84,13 +84,16 @@ func plainFault(err error) string {
 
 // inject makes something go wrong in the fleet.
 func (r *run) inject(in Injection) (out Injected, err error) {
-	if !slices.Contains(InjectKinds(), in.Kind) {
+	if _, known := faults[in.Kind]; !known {
 		return out, fmt.Errorf("no fault %q; faults: %s", in.Kind, strings.Join(InjectKinds(), ", "))
 	}
 	if in.Kind == "xid" && (in.Xid < 1 || in.Xid > 999) {
 		return out, fmt.Errorf("xid takes a code from 1 to 999, such as `inject xid 79`")
 	}
-	if in.Kind == "event-loss" && (in.For <= 0 || in.For > 24*time.Hour) {
+	if in.For < 0 || in.For > 24*time.Hour || in.For > 0 && !Lasts(in.Kind) {
+		return out, fmt.Errorf("%s takes no time, and others up to 24h of fleet time, such as `inject event-loss 5m`", in.Kind)
+	}
+	if in.Kind == "event-loss" && in.For == 0 {
 		return out, errors.New("event-loss takes how long, up to 24h of fleet time, such as `inject event-loss 5m`")
 	}
 	r.world.face.Do(func(f *sim.Fleet) {
@@ -118,11 +121,12 @@ func (r *run) inject(in Injection) (out Injected, err error) {
 		case nvmlBack:
 			h.NVMLHang = false
 		default:
-			err = f.Inject(sim.Fault{Kind: in.Kind, Host: h.ARN, Xid: in.Xid, Card: in.Card})
+			err = f.Inject(sim.Fault{Kind: in.Kind, Host: h.ARN, Xid: in.Xid, Card: in.Card, For: in.For})
 		}
 	})
 	if err == nil {
-		out.Said, out.Watch = told(in, out.Host)
+		f := faults[in.Kind]
+		out.Said, out.Watch = f.said(in, out.Host), f.watch
 	}
 	return out, err
 }
@@ -140,37 +144,4 @@ func busiest(f *sim.Fleet) *sim.Host {
 		}
 	}
 	return best
-}
-
-// told says what was done and where to see what follows.
-func told(in Injection, host string) (said string, watch []string) {
-	healthOf := "bulkhead health"
-	tasks := "bulkhead tasks --state releasing,lost,released"
-	switch in.Kind {
-	case "xid":
-		return fmt.Sprintf("Card %d of %s logs Xid %d.", in.Card, host, in.Xid), []string{healthOf, "bulkhead gpus"}
-	case "mps-dead", "mps-wedged":
-		return "The MPS control daemon of " + host + " is " + strings.TrimPrefix(in.Kind, "mps-") + ": its agent says so, and no sharing task starts there.", []string{healthOf, "bulkhead hosts"}
-	case "mps-fault":
-		return fmt.Sprintf("A fatal fault of one client ends all clients of card %d of %s.", in.Card, host), []string{healthOf, tasks}
-	case "mps-recover":
-		return "The MPS control daemon of " + host + " serves again.", []string{healthOf}
-	case "spot":
-		return host + " has two minutes of fleet time left; its tasks move, and another host is launched.", []string{"bulkhead hosts", tasks}
-	case "agent-silent":
-		return "The agent of " + host + " reports no more, until inject agent-back. After three leases of 300 s its word no longer counts.", []string{healthOf, "bulkhead findings"}
-	case agentBack, nvmlBack:
-		return "The agent of " + host + " speaks again.", []string{healthOf}
-	case "nvml-hang":
-		return "Calls into the driver of " + host + " do not return, until inject nvml-back.", []string{healthOf}
-	case "ec2-impaired":
-		return "EC2's status checks of " + host + " fail. ECS does not tell of it.", []string{"bulkhead hosts"}
-	case "host-terminate":
-		return host + " is terminated without notice.", []string{"bulkhead hosts", tasks}
-	case "reboot-new-uuids":
-		return host + " comes back from a stop with other cards.", []string{"bulkhead gpus", "bulkhead findings"}
-	case "event-loss":
-		return fmt.Sprintf("EventBridge loses every event for %s of fleet time: the sweep heals what that leaves.", in.For), []string{"bulkhead findings", "bulkhead tasks"}
-	}
-	return "Done.", []string{healthOf}
 }

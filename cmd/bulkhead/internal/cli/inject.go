@@ -22,7 +22,8 @@ func newInject(g *globals) *cobra.Command {
 		Use:   "inject FAULT [VALUE]",
 		Short: "Break something in a running `bulkhead local`, and be told what to watch",
 		Long: "Break something in a running `bulkhead local`, and be told what to watch.\n\nFaults: " + strings.Join(local.InjectKinds(), ", ") + ".\n" +
-			"xid takes the code, event-loss takes how long. Without --host the busiest host is hit.",
+			"xid takes the code, event-loss takes how long; agent-silent, nvml-hang and ecs-agent-lost may be given how long.\n" +
+			"Without --host the busiest host is hit. Times are of the fleet, which runs faster than yours.",
 		Example:   "  bulkhead local inject xid 79 --host i-0a1b2c3d4e5f60718\n  bulkhead local inject mps-dead\n  bulkhead local inject spot\n  bulkhead local inject event-loss 5m",
 		Args:      cobra.RangeArgs(1, 2),
 		ValidArgs: local.InjectKinds(),
@@ -74,11 +75,13 @@ func injection(in *local.Injection, args []string) error {
 		if in.Xid, err = strconv.Atoi(value); err != nil {
 			return useError("xid takes a code, such as `inject xid 79`, not %q", value)
 		}
-	case "event-loss":
-		if in.For, err = time.ParseDuration(value); err != nil {
-			return useError("event-loss takes how long, such as `inject event-loss 5m`, not %q", value)
-		}
 	default:
+		if local.Lasts(in.Kind) && (value != "" || in.Kind == "event-loss") {
+			if in.For, err = time.ParseDuration(value); err != nil || in.For <= 0 {
+				return useError("%s takes how long, such as `inject event-loss 5m`, not %q", in.Kind, value)
+			}
+			return nil
+		}
 		if value != "" {
 			return useError("%s takes no value, and got %q; the host is given by --host", in.Kind, value)
 		}
