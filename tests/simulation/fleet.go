@@ -38,7 +38,7 @@ type Plan struct {
 
 // Command is what runs the plan again.
 func (p Plan) Command() string {
-	return fmt.Sprintf("go test ./tests/simulation -run Fleet -fleets 1 -first %d -minutes %d -faults %s", p.Seed, p.Minutes, strings.Join(p.Faults, ","))
+	return fmt.Sprintf("go test ./tests/simulation -run Fleet -seed %d -minutes %d -faults %s", p.Seed, p.Minutes, strings.Join(p.Faults, ","))
 }
 
 func (p Plan) has(fault string) bool { return slices.Contains(p.Faults, fault) }
@@ -198,7 +198,7 @@ func (l *life) happen(f *sim.Fleet) {
 		}
 	case 5:
 		if len(hosts) > 0 {
-			kind := []string{"spot", "host-terminate", "reboot-new-uuids", "mps-dead", "mps-recover", "mps-fault", "event-loss"}[l.rng.IntN(7)]
+			kind := []string{"spot", "host-terminate", "reboot-new-uuids", "mps-dead", "mps-wedged", "mps-recover", "mps-fault", "ec2-impaired", "event-loss"}[l.rng.IntN(9)]
 			_ = f.Inject(sim.Fault{Kind: kind, Host: hosts[l.rng.IntN(len(hosts))].ARN, For: time.Duration(1+l.rng.IntN(300)) * time.Second})
 		}
 	case 6:
@@ -307,10 +307,10 @@ func (l *life) decide(ctx context.Context) error {
 	defer func() { l.fate = fate{} }()
 	after, err := ledger.Reserve(h, r, ledger.DefaultPolicy(), l.now)
 	if err != nil {
-		return nil //nolint:nilerr // refused, as it should be
+		return nil // refused, as it should be
 	}
 	if _, err := l.store.Commit(ctx, after); err != nil {
-		return nil //nolint:nilerr // lost a race, or the reply: the lease ends it
+		return nil // lost a race, or the reply: the lease ends it
 	}
 	if err := l.laws.decided(after); err != nil {
 		return err

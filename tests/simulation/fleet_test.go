@@ -2,7 +2,9 @@ package simulation
 
 import (
 	"flag"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -15,25 +17,65 @@ var (
 
 func TestTheLawsHoldInEveryFleet(t *testing.T) {
 	start := time.Now()
+	from, many := span(*fleets)
+	results := make(chan result)
+	var next atomic.Uint64
+	next.Store(from)
+	workers := runtime.GOMAXPROCS(0)
+	for range workers {
+		go func() {
+			for {
+				seed := next.Add(1) - 1
+				if seed >= from+uint64(many) {
+					results <- result{done: true}
+					return
+				}
+				p := Plan{Seed: seed, Minutes: *minutes}
+				if *faults != "" {
+					p.Faults = strings.Split(*faults, ",")
+				}
+				out, err := Run(p)
+				results <- result{plan: p, Outcome: out, err: err}
+			}
+		}()
+	}
 	var sum Outcome
-	for seed := *first; seed < *first+uint64(*fleets); seed++ {
-		p := Plan{Seed: seed, Minutes: *minutes}
-		if *faults != "" {
-			p.Faults = strings.Split(*faults, ",")
+	lived := 0
+	var worst *result
+	for left := workers; left > 0; {
+		r := <-results
+		if r.done {
+			left--
+			continue
 		}
-		out, err := Run(p)
-		sum.Emitted, sum.Carried, sum.Decisions = sum.Emitted+out.Emitted, sum.Carried+out.Carried, sum.Decisions+out.Decisions
-		if err != nil {
-			least := Least(p)
-			_, why := Run(least)
-			t.Fatalf("seed %d: %v\nthe least found that breaks a law:\n  %s\n%v", seed, err, least.Command(), why)
+		lived++
+		sum.Emitted, sum.Carried, sum.Decisions = sum.Emitted+r.Emitted, sum.Carried+r.Carried, sum.Decisions+r.Decisions
+		if r.err != nil && (worst == nil || r.plan.Seed < worst.plan.Seed) {
+			worst = &r
+			next.Store(from + uint64(many)) // no new ones
+		}
+		if lived%250 == 0 {
+			t.Logf("%d fleets, %d deliveries", lived, sum.Carried)
 		}
 	}
-	took := time.Since(start)
-	t.Logf("%d fleets, %d events, %d deliveries, %d decisions, %.0f deliveries a second, no law broken", *fleets, sum.Emitted, sum.Carried, sum.Decisions, float64(sum.Carried)/took.Seconds())
-	if sum.Carried < 10**fleets {
+	if worst != nil {
+		least := Least(worst.plan)
+		_, why := Run(least)
+		t.Fatalf("seed %d: %v\nthe least found that breaks a law:\n  %s\n%v", worst.plan.Seed, worst.err, least.Command(), why)
+	}
+	rate := float64(sum.Carried) / time.Since(start).Seconds()
+	t.Logf("%d fleets, %d events, %d deliveries, %d decisions, %.0f deliveries a second on %d cores, no law broken", lived, sum.Emitted, sum.Carried, sum.Decisions, rate, workers)
+	if sum.Carried < 10*lived {
 		t.Error("the fleets hardly lived")
 	}
+}
+
+// result is one fleet's, or the word that a worker is done.
+type result struct {
+	Outcome
+	plan Plan
+	err  error
+	done bool
 }
 
 func TestTheSameSeedLivesTheSameFleet(t *testing.T) {

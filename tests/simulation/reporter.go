@@ -19,7 +19,6 @@ type reporter struct {
 	boot     int
 	cards    string
 	last     time.Time
-	kept     [][]byte // said and not acknowledged
 	off      time.Duration
 }
 
