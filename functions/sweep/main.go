@@ -7,14 +7,18 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/ecs"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 
 	"github.com/bulkhead-ecs/bulkhead/functions/internal/boot"
+	"github.com/bulkhead-ecs/bulkhead/internal/admission"
+	"github.com/bulkhead-ecs/bulkhead/internal/bus"
 	"github.com/bulkhead-ecs/bulkhead/internal/ecsapi"
 	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
@@ -52,6 +56,10 @@ func start(ctx context.Context) error {
 	steer := &fleet.Steer{Store: store, Attributes: client, Policy: policy, Mode: mode, Clock: boot.Clock, Log: log}
 	s := &fleet.Sweep{Store: store, ECS: client, Definitions: &fleet.DefinitionCache{Store: store, Source: client}, Vitals: store, Bookmarks: store,
 		Policy: c.Policy(), Tiers: c.Tiers(), Clock: boot.Clock, Log: log, Parallel: 16, Margin: margin, Wait: boot.Wait}
+	s.Revisions = &fleet.Revisions{Records: store, Source: client, Policy: admission.DefaultPolicy(), Clock: boot.Clock, Log: log}
+	if name := os.Getenv("BULKHEAD_EVENT_BUS"); name != "" {
+		s.Revisions.Bus = &bus.Bus{API: eventbridge.NewFromConfig(cfg), Name: name}
+	}
 	lambda.Start(func(ctx context.Context, _ json.RawMessage) ([]fleet.SweepReport, error) {
 		clusters, err := watched(ctx, c.Clusters, client, store)
 		if err != nil {

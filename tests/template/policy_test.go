@@ -116,11 +116,11 @@ func TestReadersMayNotWriteAndOnlyTheSweepRemoves(t *testing.T) {
 		})
 	}
 	for action, functions := range map[string][]string{
-		"dynamodb:GetItem":        {"TaskState", "HostState", "Sweep", "Query", "Report", "Remediate", "Operate", "Place", "Placements"},
-		"dynamodb:PutItem":        {"TaskState", "HostState", "Sweep", "Outbox", "Report", "Remediate", "Operate", "Place", "Placements"},
+		"dynamodb:GetItem":        {"Admission", "TaskState", "HostState", "Sweep", "Query", "Report", "Remediate", "Operate", "Place", "Placements"},
+		"dynamodb:PutItem":        {"Admission", "TaskState", "HostState", "Sweep", "Outbox", "Report", "Remediate", "Operate", "Place", "Placements"},
 		"dynamodb:DeleteItem":     {"Sweep"},
 		"dynamodb:BatchWriteItem": {"Outbox"},
-		"events:PutEvents":        {"Outbox"},
+		"events:PutEvents":        {"Outbox", "Admission", "Sweep"},
 	} {
 		for name, r := range resources {
 			if r.Type == "AWS::Serverless::Function" && can(name, action) != slices.Contains(functions, name) {

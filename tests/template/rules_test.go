@@ -23,6 +23,7 @@ var matches = map[string][]string{
 	"SickRule":          {"health-"},
 	"DepartureRule":     {"spot-", "lifecycle-terminate"},
 	"CommandRule":       {"ssm-invocation-"},
+	"AdmissionRule":     {"cloudtrail-register-task-definition"},
 }
 
 // left are samples of those names that a rule leaves out on purpose.
