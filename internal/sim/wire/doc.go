@@ -5,7 +5,8 @@
 // ECS and Systems Manager are spoken as AWS JSON 1.1, Auto Scaling and EC2 in the
 // query protocol, with their pages, limits and error codes; ECS has its token buckets
 // besides. What a call does is decided by the fleet; here it is only read and
-// written. A Server serves one fleet and holds its lock, since a Fleet belongs to one
+// written. Calls can be troubled one by one (Fault) and reads be late (Lag). A Server
+// serves one fleet and holds its lock, since a Fleet belongs to one
 // caller at a time: use Do to touch the fleet while calls are served.
 //
 // The calls:

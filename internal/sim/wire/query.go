@@ -67,7 +67,7 @@ func (s *Server) serveQuery(w http.ResponseWriter, body []byte) {
 		writeXML(w, ec2, name, nil, &sim.Error{Code: "InvalidAction", Message: "the simulator does not know " + name})
 		return
 	}
-	out, broken, err := s.call(name, throttled, func(f *sim.Fleet) (object, error) { return do(f, q) })
+	out, broken, err := s.call(name, throttled, string(body), func(f *sim.Fleet) (object, error) { return do(f, q) })
 	if broken {
 		panic(http.ErrAbortHandler) // as net/http asks, to break a connection off
 	}

@@ -24,6 +24,8 @@ const (
 	Throttle
 	TimeoutBefore
 	TimeoutAfter
+	// Stale lets a read tell of an earlier state; a write is not troubled by it.
+	Stale
 )
 
 // Server answers AWS calls for one fleet. Set the fields before the first call.
@@ -32,16 +34,22 @@ type Server struct {
 	Fault func(operation string) Trouble
 	// Unmetered turns the token buckets off.
 	Unmetered bool
+	// Lag is how late reads may be, in the fleet's time: an answer is given again to the
+	// same question until it is so old, and a task or command so young is not seen.
+	Lag time.Duration
 	// Clock fills the token buckets; nil is the fleet's own time.
 	Clock func() time.Time
 
 	mu      sync.Mutex
 	fleet   *sim.Fleet
 	buckets map[string]*bucket
+	past    map[string]answered
 }
 
 // New makes the face of a fleet.
-func New(f *sim.Fleet) *Server { return &Server{fleet: f, buckets: map[string]*bucket{}} }
+func New(f *sim.Fleet) *Server {
+	return &Server{fleet: f, buckets: map[string]*bucket{}, past: map[string]answered{}}
+}
 
 // Do runs f on the fleet while no call is served.
 func (s *Server) Do(f func(*sim.Fleet)) {
@@ -100,7 +108,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, nil, &sim.Error{Code: "UnknownOperationException", Message: "the simulator does not know " + target})
 		return
 	}
-	out, broken, err := s.call(name, "ThrottlingException", func(f *sim.Fleet) (object, error) { return do(f, body) })
+	out, broken, err := s.call(name, "ThrottlingException", string(body), func(f *sim.Fleet) (object, error) { return do(f, body) })
 	if broken {
 		panic(http.ErrAbortHandler) // as net/http asks, to break a connection off
 	}
@@ -109,7 +117,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // call does one call while nobody else touches the fleet. The answer is made of
 // values only, so it may be written afterwards.
-func (s *Server) call(name, throttled string, do func(*sim.Fleet) (object, error)) (out object, broken bool, err error) {
+func (s *Server) call(name, throttled, question string, do func(*sim.Fleet) (object, error)) (out object, broken bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	trouble := None
@@ -122,7 +130,7 @@ func (s *Server) call(name, throttled string, do func(*sim.Fleet) (object, error
 	if trouble == Throttle || !s.take(name) {
 		return nil, false, &sim.Error{Code: throttled, Message: "Rate exceeded"}
 	}
-	out, err = do(s.fleet)
+	out, err = s.consistent(name, question, trouble == Stale, do)
 	return out, trouble == TimeoutAfter, err
 }
 
