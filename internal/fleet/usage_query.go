@@ -38,7 +38,7 @@ func (q *Query) declared(ctx context.Context, cluster string, series []sizing.Se
 	err := EachHost(ctx, q.Store, cluster, func(h ledger.Host) error {
 		for _, t := range h.Tasks {
 			for _, s := range t.Shares {
-				if s.Need == ledger.NeedShare && s.Sized {
+				if s.Need == ledger.NeedWhole || s.Need == ledger.NeedAll || s.Need == ledger.NeedShare && s.Sized {
 					known[container{t.Definition[strings.LastIndexByte(t.Definition, '/')+1:], s.Container}] = s
 				}
 			}
@@ -50,6 +50,7 @@ func (q *Query) declared(ctx context.Context, cluster string, series []sizing.Se
 		if !ok {
 			continue
 		}
+		series[i].Whole = k.Need != ledger.NeedShare
 		if s.Limit == 0 {
 			series[i].Limit = k.Memory
 		}

@@ -21,7 +21,7 @@ import (
 var (
 	adviceParams  = params{"family": anyText, "finding": findingWords, "margin": anyText, "overhead": anyText, "round": anyText, "budget": anyText}
 	shapingParams = params{"task": anyText, "card": anyText, "budget": anyText, "tenants": anyText, "price": anyText}
-	findingWords  = []string{string(sizing.UnderDeclared), string(sizing.TooLarge), string(sizing.OverDeclared), string(sizing.Undeclared), string(sizing.Fine), string(sizing.NoEvidence)}
+	findingWords  = []string{string(sizing.UnderDeclared), string(sizing.TooLarge), string(sizing.Tight), string(sizing.OverDeclared), string(sizing.WholeGPU), string(sizing.Undeclared), string(sizing.Fine), string(sizing.NoEvidence)}
 )
 
 // AdviceDoc is what to declare for each container that hosts watched.

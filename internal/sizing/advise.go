@@ -56,13 +56,15 @@ type Finding string
 const (
 	UnderDeclared Finding = "UnderDeclared" // a peak reached the declared memory, or would with its overhead
 	TooLarge      Finding = "TooLargeForCard"
+	Tight         Finding = "Tight" // the declared memory holds the peak, not the margin
 	OverDeclared  Finding = "OverDeclared"
+	WholeGPU      Finding = "WholeGPU"     // it takes whole cards; this is what it would ask for as a share
 	Undeclared    Finding = "LimitUnknown" // nothing told the declared memory
 	Fine          Finding = "Fine"
 	NoEvidence    Finding = "NoEvidence" // no peak was ever believed
 )
 
-var findingRank = map[Finding]int{UnderDeclared: 0, TooLarge: 1, OverDeclared: 2, Undeclared: 3, Fine: 4, NoEvidence: 5}
+var findingRank = map[Finding]int{UnderDeclared: 0, TooLarge: 1, Tight: 2, OverDeclared: 3, WholeGPU: 4, Undeclared: 5, Fine: 6, NoEvidence: 7}
 
 // Advice is what to declare for one subject, and why.
 type Advice struct {
@@ -153,7 +155,8 @@ func advise(s Series, p Policy, now time.Time) Advice {
 	}
 	a.Thin, a.Stale = a.Seconds < p.MinSeconds, now.Sub(s.Last) > p.MaxAge
 	need := s.Peaks.Max.Add(p.Overhead)
-	a.Memory = roundUp(need.Add((need*gpu.MiB(p.Margin)+99)/100), p.Round)
+	wanted := need.Add((need*gpu.MiB(p.Margin) + 99) / 100)
+	a.Memory = roundUp(wanted, p.Round)
 	if s.Total > 0 {
 		if a.Memory > s.Total && need <= s.Total {
 			a.Memory = s.Total // the margin does not fit, the peak does
@@ -161,11 +164,16 @@ func advise(s Series, p Policy, now time.Time) Advice {
 		a.Compute = proportional(a.Memory, s.Total, p.Budget)
 	}
 	a.judge(s, p, need)
+	if a.Finding == Fine && s.Limit < fitted(wanted, s.Total) {
+		a.Finding = Tight
+	}
 	return a
 }
 
 func (a *Advice) judge(s Series, p Policy, need gpu.MiB) {
 	switch {
+	case s.Whole:
+		a.Finding, a.Why = WholeGPU, fmt.Sprintf("it has whole cards and its highest peak is %s: as a share it would ask for %s", s.Peaks.Max, a.Memory)
 	case s.Limit > 0 && need >= s.Limit:
 		a.Finding = UnderDeclared
 		a.Why = fmt.Sprintf("its highest peak %s with %s overhead reaches the declared %s", s.Peaks.Max, p.Overhead, s.Limit)
@@ -181,6 +189,14 @@ func (a *Advice) judge(s Series, p Policy, need gpu.MiB) {
 	default:
 		a.Finding, a.Why = Fine, fmt.Sprintf("its highest peak %s leaves %s of the declared %s", s.Peaks.Max, s.Limit-s.Peaks.Max, s.Limit)
 	}
+}
+
+// fitted is the wanted memory, or the whole card where only the margin does not fit.
+func fitted(wanted, total gpu.MiB) gpu.MiB {
+	if total > 0 {
+		return min(wanted, total)
+	}
+	return wanted
 }
 
 // roundUp is the least multiple of step that is not below m.

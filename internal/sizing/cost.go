@@ -226,7 +226,7 @@ func (m *Meter) Bill() Bill {
 		b.Lines = append(b.Lines, *l)
 	}
 	slices.SortFunc(b.Lines, func(x, y Line) int {
-		return cmp.Or(cmp.Compare(y.Cost, x.Cost), cmp.Compare(y.GPUSeconds, x.GPUSeconds), x.Owner.compare(y.Owner))
+		return cmp.Or(cmp.Compare(y.Cost, x.Cost), cmp.Compare(y.GPUSeconds, x.GPUSeconds), x.compare(y.Owner))
 	})
 	for t := range m.unpriced {
 		b.Unpriced = append(b.Unpriced, cmp.Or(t, "(unknown type)"))

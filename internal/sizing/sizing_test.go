@@ -90,7 +90,9 @@ func TestTheUnderDeclaredComeFirstAndEachIsToldWhatToWrite(t *testing.T) {
 	none := Series{Subject: Subject{Definition: "none:1"}, Refused: 3}
 	thin := series("thin:1", "", 3000, 3500, 22563)
 	thin.Peaks.Buckets[0].Seconds, thin.Last = 60, now.Add(-30*24*time.Hour)
-	got := Advise([]Series{none, thin, series("over:1", "", 2000, 20000, 22563), series("under:1", "", 8000, 8000, 22563),
+	whole := series("train:1", "", 9000, 0, 22563)
+	whole.Whole = true
+	got := Advise([]Series{none, thin, whole, series("over:1", "", 2000, 20000, 22563), series("under:1", "", 8000, 8000, 22563),
 		series("huge:1", "", 22000, 22500, 22563), series("old:1", "sha256:aaaaaaaaaaaaaaaa", 100, 512, 0), series("old:2", "sha256:bbbbbbbbbbbbbbbb", 300, 512, 0)}, DefaultPolicy(), now)
 	var lines []string
 	for _, a := range got {
@@ -98,10 +100,11 @@ func TestTheUnderDeclaredComeFirstAndEachIsToldWhatToWrite(t *testing.T) {
 	}
 	want := []string{
 		"under:1 UnderDeclared 9216 40 false false ",
+		"huge:1 Tight 22563 100 false false ",
 		"over:1 OverDeclared 2304 10 false false ",
 		"old:1 OverDeclared 256 0 false false image bbbbbbbbbbbb replaced this one; its peaks count, not these (it peaked 200 MiB higher)",
+		"train:1 WholeGPU 10496 46 false false ",
 		"thin:1 Fine 3584 15 true true ",
-		"huge:1 Fine 22563 100 false false ",
 		"old:2 Fine 512 0 false false ",
 		"none:1 NoEvidence 0 0 false false ",
 	}

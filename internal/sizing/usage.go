@@ -37,6 +37,7 @@ type Series struct {
 	Total     gpu.MiB     `json:"totalMiB,omitempty"`  // the card's usable memory, the greatest told
 	Limit     gpu.MiB     `json:"limitMiB,omitempty"`  // declared memory in force, the newest told
 	Percent   gpu.Percent `json:"percent,omitempty"`   // declared ceiling in force, the newest told
+	Whole     bool        `json:"whole,omitempty"`     // it takes whole cards, told by the ledger
 	Processes int         `json:"processes,omitempty"` // the most at once
 	Crossed   int64       `json:"crossed,omitempty"`   // windows whose peak reached the limit
 	First     time.Time   `json:"first"`               //

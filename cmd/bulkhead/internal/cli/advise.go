@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,7 +73,7 @@ func newAdvise(g *globals) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&family, "family", "", "only these task definition families")
-	f.StringVar(&finding, "finding", "", "only these: UnderDeclared, TooLargeForCard, OverDeclared, LimitUnknown, Fine, NoEvidence")
+	f.StringVar(&finding, "finding", "", "only these: UnderDeclared, TooLargeForCard, Tight, OverDeclared, WholeGPU, LimitUnknown, Fine, NoEvidence")
 	f.StringVar(&margin, "margin", "", "percent on top of the highest peak (default 15)")
 	f.StringVar(&overhead, "overhead", "", "MiB for a CUDA context, where peaks do not hold it (default 0)")
 	f.StringVar(&round, "round", "", "round memory up to a multiple of so many MiB (default 256)")
@@ -89,12 +90,12 @@ func printAdvice(cmd *cobra.Command, doc httpapi.AdviceDoc, format string) {
 	}
 	var rows [][]string
 	for _, a := range doc.Advice {
-		rows = append(rows, []string{short(format, a.Definition, 20), short(format, a.Container, 14), string(a.Finding), known(a.Declared), mib(a.P99), mib(a.Max), known(a.Memory),
-			percent(a.Compute), evidence(a, doc.At), a.Card, a.Image, percent(a.Percent), mib(a.P50), strings.Trim(a.Why+"; "+a.Drift, "; ")})
+		rows = append(rows, []string{short(format, a.Definition, 20), short(format, a.Container, 14), dash(strings.TrimPrefix(a.Card, "NVIDIA ")), string(a.Finding), known(a.Declared), mib(a.Max), known(a.Memory),
+			percent(a.Compute), evidence(a, doc.At), a.Image, percent(a.Percent), mib(a.P50), mib(a.P99), strings.Trim(a.Why+"; "+a.Drift, "; ")})
 	}
-	printTable(out, []column{{title: "DEFINITION"}, {title: "CONTAINER"}, {title: "FINDING"}, {title: "HAS", right: true}, {title: "P99", right: true}, {title: "MAX", right: true},
-		{title: "MEMORY", right: true}, {title: "COMPUTE", right: true}, {title: "SEEN"}, {title: "CARD", wide: true}, {title: "IMAGE", wide: true},
-		{title: "HAS COMPUTE", right: true, wide: true}, {title: "P50", right: true, wide: true}, {title: "WHY", wide: true}}, format == "wide", rows)
+	printTable(out, []column{{title: "DEFINITION"}, {title: "CONTAINER"}, {title: "CARD"}, {title: "FINDING"}, {title: "HAS", right: true}, {title: "MAX", right: true},
+		{title: "MEMORY", right: true}, {title: "COMPUTE", right: true}, {title: "SEEN"}, {title: "IMAGE", wide: true},
+		{title: "HAS COMPUTE", right: true, wide: true}, {title: "P50", right: true, wide: true}, {title: "P99", right: true, wide: true}, {title: "WHY", wide: true}}, format == "wide", rows)
 	p := doc.Policy
 	fmt.Fprintf(out, "MiB. Memory is the highest peak + %d MiB + %d%%, rounded up to %d MiB;\na card full of it promises at most %d%% of compute.\n",
 		p.OverheadMiB, p.MarginPercent, p.RoundMiB, p.BudgetPercent)
@@ -263,6 +264,9 @@ func printShapes(cmd *cobra.Command, doc httpapi.ShapingDoc, format string, plan
 		}
 		if format == "csv" { // one table, or no program could read it; --plans gives the other
 			return
+		}
+		if n := len(doc.Cards); n > 0 {
+			fmt.Fprintf(out, "MiB. Shaped for cards of up to %d MiB: the largest that ECS may choose decides.\n", slices.Max(doc.Cards))
 		}
 		fmt.Fprintln(out)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
 	"github.com/bulkhead-ecs/bulkhead/internal/httpapi"
 	"github.com/bulkhead-ecs/bulkhead/internal/sizing"
 	"github.com/bulkhead-ecs/bulkhead/internal/sizing/readiness"
@@ -33,7 +34,7 @@ func sized(t *testing.T, asked *[]string) string {
 			{Subject: l4, Finding: sizing.UnderDeclared, Declared: 8000, Percent: 40, P50: 6100, P99: 7900, Max: 8000, Memory: 9216, Compute: 40, Seconds: 3 * 86400, Windows: 864, First: at.AddDate(0, 0, -3), Last: at.Add(-4 * time.Minute), Why: "its highest peak 8000 MiB with 0 MiB overhead reaches the declared 8000 MiB"},
 			{Subject: sizing.Subject{Definition: "rank:2", Container: "r"}, Finding: sizing.Fine, Declared: 2048, P50: 900, P99: 1000, Max: 1000, Memory: 1280, Seconds: 7200, Windows: 24, Last: at.Add(-2 * time.Hour), Thin: true, Why: "fine"},
 			{Subject: sizing.Subject{Definition: "none:1", Container: "r"}, Finding: sizing.NoEvidence, Why: "no peak of it was reported that can be true"}}},
-		"/v1/clusters/gpu-prod/shaping": httpapi.ShapingDoc{Limits: sizing.Limits{Budget: 100}, Prices: prices,
+		"/v1/clusters/gpu-prod/shaping": httpapi.ShapingDoc{Limits: sizing.Limits{Budget: 100}, Cards: []gpu.MiB{15000, 22563}, Prices: prices,
 			Shapes: []sizing.Shaped{{Service: sizing.Service{Name: "chat", Memory: 6000, Compute: 40}, Declare: 7522, Alone: 2, Fits: true}, {Service: sizing.Service{Name: "rank", Memory: 6000, Compute: 20}, Declare: 6000, Alone: 3}},
 			Plans:  []sizing.Plan{{InstanceType: sizing.InstanceType{Type: "g6.xlarge", Card: "L4", GPUs: 1, PerHour: 0.8048}, Cards: 6, Least: 5, Instances: 6, Hourly: 4.8288}, {InstanceType: sizing.InstanceType{Type: "g4dn.xlarge", Card: "T4", GPUs: 1}, Why: "too small"}}},
 		"/v1/clusters/gpu-prod/cost": httpapi.CostDoc{From: at.Add(-24 * time.Hour), To: at, GPUSeconds: 8 * 86400, Used: sizing.Part{Seconds: 3 * 86400, Cost: 57.94}, Idle: sizing.Part{Seconds: 4 * 86400, Cost: 77.26},
