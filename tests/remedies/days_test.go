@@ -122,3 +122,42 @@ func TestTwoPassesAtOnceReplaceAHostOnce(t *testing.T) {
 		t.Errorf("%v, %d hosts\n%s", did, len(w.hosts()), w.trail())
 	}
 }
+
+func TestATaskThatProtectsItselfIsSeenAsSuch(t *testing.T) {
+	w := newWorld(t, setup{hosts: 3, tasks: 3})
+	i := slices.IndexFunc(w.f.Tasks(), func(x *sim.Task) bool { return x.Last == "RUNNING" })
+	task := w.f.Tasks()[i]
+	w.server.Do(func(f *sim.Fleet) {
+		if err := f.Protect(task.ARN, f.Now().Add(10*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	seen, err := w.ops.Look(context.Background(), remediate.Subject{Cluster: w.f.Cluster(), Host: task.Host.ARN, Instance: task.Host.EC2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range seen.Host.Tasks {
+		if x.Protected != (x.ARN == task.ARN) || x.Service != "chat" || x.Stopping {
+			t.Errorf("%+v", x)
+		}
+	}
+	if seen.Group.Name != group || seen.Host.Lifecycle != remedy.LifecycleInService || !seen.Host.Registered || seen.Host.Gone {
+		t.Errorf("%+v", seen)
+	}
+}
+
+func TestAnAnswerThatIsThrottledIsNoInstanceThatIsGone(t *testing.T) {
+	w := newWorld(t, setup{hosts: 2})
+	h := w.hosts()[0]
+	for _, operation := range []string{"DescribeContainerInstances", "DescribeInstances", "DescribeInstanceAttribute", "DescribeAutoScalingInstances", "DescribeAutoScalingGroups", "ListTasks"} {
+		w.server.Fault = func(o string) wire.Trouble {
+			if o == operation {
+				return wire.Throttle
+			}
+			return wire.None
+		}
+		if seen, err := w.ops.Look(context.Background(), remediate.Subject{Cluster: w.f.Cluster(), Host: h.ARN, Instance: h.EC2}); err == nil {
+			t.Errorf("%s throttled: %+v", operation, seen)
+		}
+	}
+}

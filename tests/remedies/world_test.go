@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -56,10 +55,8 @@ type world struct {
 	bad     map[string][]events.ReportSignal // by instance
 	ran     []string                         // documents that ran, as "instance document"
 	noAgent bool
-
-	protected map[string]bool // tasks
-	swept     time.Time
-	dead      bool // the process
+	swept   time.Time
+	dead    bool // the process
 }
 
 type setup struct {
@@ -92,7 +89,7 @@ func newWorld(t testing.TB, s setup) *world {
 	w.documents()
 	w.server = wire.New(w.f)
 	w.server.Unmetered = true
-	srv := httptest.NewServer(protections{w})
+	srv := httptest.NewServer(w.server)
 	t.Cleanup(srv.Close)
 	w.policies(s.policy)
 	w.wire(srv.URL)
@@ -190,27 +187,6 @@ func (w *world) pass() *remediate.Pass {
 type bucketless struct{ *awsops.Ops }
 
 func (bucketless) Keep(context.Context, string, []byte) error { return nil }
-
-// protections answers GetTaskProtection, which the simulator does not speak, from the
-// tasks of the fleet.
-type protections struct{ w *world }
-
-func (p protections) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetTaskProtection") {
-		p.w.server.ServeHTTP(rw, r)
-		return
-	}
-	var in struct{ Tasks []string }
-	_ = json.NewDecoder(r.Body).Decode(&in)
-	out := []map[string]any{}
-	p.w.server.Do(func(*sim.Fleet) {
-		for _, arn := range in.Tasks {
-			out = append(out, map[string]any{"taskArn": arn, "protectionEnabled": p.w.protected[arn]})
-		}
-	})
-	rw.Header().Set("Content-Type", "application/x-amz-json-1.1")
-	_ = json.NewEncoder(rw).Encode(map[string]any{"protectedTasks": out, "failures": []any{}})
-}
 
 type pager struct{ w *world }
 
