@@ -61,6 +61,7 @@ func (a *API) Handler() http.Handler {
 	get("gpus/{uuid}/tenants", a.tenants, nil)
 	a.remedyRoutes(mux)
 	a.placingRoutes(mux)
+	a.lintRoutes(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			writeProblem(w, problem(http.StatusMethodNotAllowed, ReasonMethod, "This API only reads: use GET."))
