@@ -22,6 +22,7 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/ecsapi"
 	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
+	"github.com/bulkhead-ecs/bulkhead/internal/placing"
 )
 
 // margin is the time left for the last commits before Lambda ends the run.
@@ -60,13 +61,14 @@ func start(ctx context.Context) error {
 	if name := os.Getenv("BULKHEAD_EVENT_BUS"); name != "" {
 		s.Revisions.Bus = &bus.Bus{API: eventbridge.NewFromConfig(cfg), Name: name}
 	}
+	mend := &placing.Mender{Ledger: store, Guard: client, Policy: policy, Act: os.Getenv("BULKHEAD_BREACH_MODE") == "act", Clock: placing.Clock(boot.Clock), Log: log}
 	lambda.Start(func(ctx context.Context, _ json.RawMessage) ([]fleet.SweepReport, error) {
 		clusters, err := watched(ctx, c.Clusters, client, store)
 		if err != nil {
 			return nil, err
 		}
 		reports, err := sweepAll(ctx, s, clusters, log)
-		return reports, errors.Join(err, steerAll(ctx, steer, clusters, log))
+		return reports, errors.Join(err, steerAll(ctx, steer, clusters, log), mendAll(ctx, mend, clusters))
 	})
 	return nil
 }
@@ -96,6 +98,17 @@ func steerAll(ctx context.Context, s *fleet.Steer, clusters []string, log *slog.
 			errs = append(errs, err)
 		}
 		log.InfoContext(ctx, "steering done", "cluster", cluster, "mode", s.Mode, "hosts", rep.Hosts, "put", rep.Put, "delete", rep.Delete, "written", rep.Written)
+	}
+	return errors.Join(errs...)
+}
+
+// mendAll looks for cards on which ECS's choice broke the policy.
+func mendAll(ctx context.Context, m *placing.Mender, clusters []string) error {
+	var errs []error
+	for _, cluster := range clusters {
+		if _, err := m.Cluster(ctx, cluster); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }
