@@ -33,7 +33,7 @@ func TestLintAnswersByTheContractAndRefusesWithAReason(t *testing.T) {
 		{"nested deeply", "/v1/lint", strings.Repeat("[", 10_000), 422, ReasonUnreadable},
 		{"no task definition", "/v1/lint", `{}`, 422, ReasonNoTasks},
 		{"empty", "/v1/lint", "", 422, ReasonUnreadable},
-		{"an unknown parameter", "/v1/lint?nmae=x", breach, 400, ReasonBadParameter},
+		{"an unknown parameter", "/v1/lint?title=x", breach, 400, ReasonBadParameter},
 		{"a long name", "/v1/lint?name=" + strings.Repeat("x", 256), breach, 400, ReasonBadParameter},
 	} {
 		req := httptest.NewRequest(http.MethodPost, "http://localhost"+c.path, strings.NewReader(c.body))
