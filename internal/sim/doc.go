@@ -21,7 +21,7 @@
 //     ScaleInProtected.
 //   - Run Command: RegisterDocument (what a document does is the caller's), Send,
 //     Command, Commands, Cancel; Host.SSMOffline makes its agent deaf
-//   - tasks: RegisterDefinition, Definition, Run, Start, Stop, Protect, Task, Tasks,
+//   - tasks: RegisterDefinition, Definition, Run (once a token: Ran, KeepRan), Start, Stop, Protect, Task, Tasks,
 //     Stopped; services: CreateService, Service, Services, UpdateService, Constrain,
 //     DeleteService; placement: Constraint, CheckConstraints, ParseQuery
 //   - MPS and cards: Host.Server, Host.Processes, Card.Used, RestartMPS,

@@ -42,8 +42,9 @@ type Fleet struct {
 	pids        int
 	documents   map[string]Document
 	commands    []*Command
-	tasks       []*Task // in order of creation; some of the stopped ones linger
-	stopped     int     // how many of tasks are STOPPED
+	ran         map[string]ran // by client token
+	tasks       []*Task        // in order of creation; some of the stopped ones linger
+	stopped     int            // how many of tasks are STOPPED
 	sets        [][]*Card
 	byARN       map[string]*Task
 	services    []*Service
@@ -56,7 +57,7 @@ func New(cfg Config) *Fleet {
 	if cfg.Cluster == "" {
 		cfg.Cluster = "gpu"
 	}
-	return &Fleet{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x73696d)), now: cfg.Start, byARN: map[string]*Task{}, byEC2: map[string]*Host{}, byInstance: map[string]*Host{}, documents: map[string]Document{},
+	return &Fleet{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x73696d)), now: cfg.Start, byARN: map[string]*Task{}, byEC2: map[string]*Host{}, byInstance: map[string]*Host{}, documents: map[string]Document{}, ran: map[string]ran{},
 		definitions: map[string]*Definition{}, revisions: map[string]int{}}
 }
 

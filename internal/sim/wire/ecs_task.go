@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,7 +13,7 @@ type tasksInput struct {
 	Cluster, NextToken, DesiredStatus, ContainerInstance, ServiceName, StartedBy string
 	Task, Reason, TaskDefinition, Group                                          string
 	Tasks, ContainerInstances                                                    []string
-	Family                                                                       string
+	Family, ClientToken                                                          string
 	Count                                                                        *int
 	PlacementConstraints                                                         []sim.Constraint
 }
@@ -110,9 +111,35 @@ func runTask(f *sim.Fleet, in tasksInput) (object, error) {
 	if count < 1 || count > 10 {
 		return nil, invalid("Count must be from 1 to 10.")
 	}
-	return started(f, in, count, "", func(int) (*sim.Task, error) {
-		return f.Run(in.TaskDefinition, in.Group, in.StartedBy, in.PlacementConstraints...)
+	if len(in.ClientToken) > 64 {
+		return nil, invalid("clientToken must not be longer than 64 characters.")
+	}
+	request := fmt.Sprint(in.TaskDefinition, in.Group, in.StartedBy, count, in.PlacementConstraints)
+	if in.ClientToken != "" {
+		if before, ok, err := f.Ran(in.ClientToken, request); err != nil || ok {
+			return startedObject(f, before, []object{}), err
+		}
+	}
+	var tasks []*sim.Task
+	out, err := started(f, in, count, "", func(int) (*sim.Task, error) {
+		t, err := f.Run(in.TaskDefinition, in.Group, in.StartedBy, in.PlacementConstraints...)
+		if err == nil {
+			tasks = append(tasks, t)
+		}
+		return t, err
 	})
+	if err == nil && in.ClientToken != "" {
+		f.KeepRan(in.ClientToken, request, tasks)
+	}
+	return out, err
+}
+
+func startedObject(f *sim.Fleet, started []*sim.Task, failures []object) object {
+	tasks := []object{}
+	for _, t := range started {
+		tasks = append(tasks, taskObject(f, t))
+	}
+	return object{"tasks": tasks, "failures": failures}
 }
 
 func startTask(f *sim.Fleet, in tasksInput) (object, error) {
@@ -129,7 +156,8 @@ func started(f *sim.Fleet, in tasksInput, n int, of string, run func(int) (*sim.
 	if err := named(f, in.Cluster); err != nil {
 		return nil, err
 	}
-	tasks, failures := []object{}, []object{}
+	var tasks []*sim.Task
+	failures := []object{}
 	for i := range n {
 		t, err := run(i)
 		var refused *sim.Error
@@ -144,9 +172,9 @@ func started(f *sim.Fleet, in tasksInput, n int, of string, run func(int) (*sim.
 		if err != nil {
 			return nil, err
 		}
-		tasks = append(tasks, taskObject(f, t))
+		tasks = append(tasks, t)
 	}
-	return object{"tasks": tasks, "failures": failures}, nil
+	return startedObject(f, tasks, failures), nil
 }
 
 func stopTask(f *sim.Fleet, in tasksInput) (object, error) {

@@ -86,3 +86,25 @@ func TestDefinitionsServicesAndAttributesLiveOnTheWire(t *testing.T) {
 		t.Fatal(one, err)
 	}
 }
+
+func TestAClientTokenStartsItsTasksOnce(t *testing.T) {
+	w := newRegion(t, sim.GroupConfig{Max: 1, Desired: 1})
+	d, err := w.f.RegisterDefinition(sim.Definition{Family: "x", Containers: []sim.Container{{Name: "a", Memory: 100}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &ecs.RunTaskInput{Cluster: aws.String("gpu"), TaskDefinition: &d.ARN, ClientToken: aws.String("once"), Count: aws.Int32(2)}
+	first, err1 := w.ecs.RunTask(context.Background(), in)
+	again, err2 := w.ecs.RunTask(context.Background(), in)
+	if err1 != nil || err2 != nil || len(w.f.Tasks()) != 2 || *first.Tasks[1].TaskArn != *again.Tasks[1].TaskArn {
+		t.Fatal(err1, err2, len(w.f.Tasks()))
+	}
+	in.Count = aws.Int32(1)
+	if _, err := w.ecs.RunTask(context.Background(), in); code(err) != "ConflictException" {
+		t.Errorf("other parameters: %v", err)
+	}
+	in.ClientToken = nil
+	if _, err := w.ecs.RunTask(context.Background(), in); err != nil || len(w.f.Tasks()) != 3 {
+		t.Error(err, len(w.f.Tasks()))
+	}
+}
