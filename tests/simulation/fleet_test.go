@@ -10,14 +10,14 @@ import (
 )
 
 var (
-	fleets  = flag.Int("fleets", 15, "how many fleets to live through")
+	fleets  = flag.Int("fleets", 0, "how many fleets to live through (default 15, or as many as -seeds)")
 	minutes = flag.Int("minutes", 120, "minutes of fleet time under faults")
 	faults  = flag.String("faults", strings.Join(FaultNames, ","), "the faults that happen")
 )
 
 func TestTheLawsHoldInEveryFleet(t *testing.T) {
 	start := time.Now()
-	from, many := span(*fleets)
+	from, many := span(fleetsWanted())
 	results := make(chan result)
 	var next atomic.Uint64
 	next.Store(from)
@@ -68,6 +68,21 @@ func TestTheLawsHoldInEveryFleet(t *testing.T) {
 	if sum.Carried < 10*lived {
 		t.Error("the fleets hardly lived")
 	}
+}
+
+// fleetsWanted are few, unless seeds were asked for by number: a fleet is fifty
+// times the work of a script.
+func fleetsWanted() int {
+	n := 15
+	flag.Visit(func(f *flag.Flag) {
+		if f.Name == "seeds" {
+			n = *seeds
+		}
+	})
+	if *fleets > 0 {
+		n = *fleets
+	}
+	return n
 }
 
 // result is one fleet's, or the word that a worker is done.
