@@ -21,9 +21,9 @@
 //     ScaleInProtected.
 //   - Run Command: RegisterDocument (what a document does is the caller's), Send,
 //     Command, Commands, Cancel; Host.SSMOffline makes its agent deaf
-//   - tasks: RegisterDefinition, Definition, Run (once a token: Ran, KeepRan), Start, Stop, Protect, Task, Tasks,
-//     Stopped; services: CreateService, Service, Services, UpdateService, Constrain,
-//     DeleteService; placement: Constraint, CheckConstraints, ParseQuery
+//   - tasks: RegisterDefinition, Definition, Run (once a token: Ran, KeepRan), Start,
+//     Stop, Protect, Task, Tasks, Stopped; services: CreateService, Service,
+//     Services, UpdateService, Constrain, DeleteService; placement: Constraint, CheckConstraints, ParseQuery
 //   - MPS and cards: Host.Server, Host.Processes, Card.Used, RestartMPS,
 //     TerminateClients; what a container really does is in its Container
 //   - capacity providers: CreateProvider, Providers, Provider.Hosts, Host.Managed

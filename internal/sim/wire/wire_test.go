@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http/httptest"
 	"slices"
 	"testing"
@@ -102,7 +103,9 @@ func TestASweepThroughTheRealClientsRebuildsTheLedger(t *testing.T) {
 	}
 }
 
+// Events come at least once and in no order: a step's are shuffled and some doubled.
 func TestIngestOfEveryEmittedEventLeavesTheTruth(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
 	w := newWorld(t, 6, 20)
 	store, n := memstore.New(), 0
 	w.server.Unmetered = true // time stands while a batch is handled
@@ -114,7 +117,12 @@ func TestIngestOfEveryEmittedEventLeavesTheTruth(t *testing.T) {
 			}
 		}
 		w.f.UpdateService("chat", "", 10+step%7*5)
-		for _, e := range w.f.Advance(w.f.Now().Add(2 * time.Minute)) {
+		batch := w.f.Advance(w.f.Now().Add(2 * time.Minute))
+		for _, e := range batch[:len(batch)/3] {
+			batch = append(batch, e)
+		}
+		rng.Shuffle(len(batch), func(i, j int) { batch[i], batch[j] = batch[j], batch[i] })
+		for _, e := range batch {
 			n++
 			ev, err := events.Parse(e.Body, events.Limits{})
 			if err != nil {
