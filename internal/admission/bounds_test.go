@@ -39,6 +39,26 @@ func TestHarmfulFilesAreAnsweredInBoundedMemory(t *testing.T) {
 	}
 }
 
+// A thousand conditions over a hundred thousand values would be as many copies of all of them.
+func TestManyConditionsAreLintedSoon(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"Resources":{"T":{"Type":"AWS::ECS::TaskDefinition","Properties":{"ContainerDefinitions":[`)
+	for i := range 1000 {
+		fmt.Fprintf(&b, `{"Fn::If":["C%d",{"ResourceRequirements":[{"Type":"GPU","SharingStrategy":{"NvidiaMps":{"Memory":0}}}],"Command":["a"%s]},{"Ref":"AWS::NoValue"}]},`, i, strings.Repeat(`,"x"`, 100))
+	}
+	b.WriteString(`{"Name":"last"}]}}}}`)
+	doc, err := Read("f", []byte(b.String()), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	found := Lint(doc, cards())
+	if took := time.Since(began); took > 20*time.Second || count(found, "BH101") != 1000 {
+		t.Errorf("%v, BH101 %d times", took, count(found, "BH101"))
+	}
+	t.Log(time.Since(began), len(found))
+}
+
 func hundred(t testing.TB) map[string][]byte {
 	files, _ := filepath.Glob("testdata/valid/*")
 	if len(files) == 0 {

@@ -37,27 +37,23 @@ func (r *report) replace(n, c *node, text, message string) {
 // once, whichever ways through the document's conditions and aliases lead to it. Task definitions that ask for no
 // share are only looked at for legacy sharing and reading faults.
 func Lint(doc Document, policy Policy) []Finding {
-	var all []Finding
+	var reports []*report
 	for _, rule := range Rules() {
-		if slices.Contains(policy.Disable, rule.ID) {
-			continue
+		if !slices.Contains(policy.Disable, rule.ID) {
+			reports = append(reports, &report{doc: doc, policy: policy, rule: rule})
 		}
-		r := &report{doc: doc, policy: policy, rule: rule}
-		for _, t := range doc.tasks {
-			for _, v := range t.variants() {
-				r.judge(v)
+	}
+	for _, t := range doc.tasks {
+		for v := range t.variants() {
+			cs := v.read()
+			for _, r := range reports {
+				r.judge(v, cs)
 			}
 		}
-		if rule.ID == ruleRepeated {
-			for _, x := range doc.repeats {
-				r.at(&node{line: x.line, column: x.column, path: "$"}, nil, "the key "+x.name+" is written twice in one object")
-			}
-		}
-		for _, x := range doc.notes {
-			if x.rule == rule.ID {
-				r.at(x.node, nil, x.message)
-			}
-		}
+	}
+	var all []Finding
+	for _, r := range reports {
+		r.reading()
 		all = append(all, r.found...)
 	}
 	slices.SortStableFunc(all, func(a, b Finding) int {
@@ -69,8 +65,21 @@ func Lint(doc Document, policy Policy) []Finding {
 	})
 }
 
-func (r *report) judge(t *task) {
-	cs := t.read()
+// reading adds what the reader found.
+func (r *report) reading() {
+	if r.rule.ID == ruleRepeated {
+		for _, x := range r.doc.repeats {
+			r.at(&node{line: x.line, column: x.column, path: "$"}, nil, "the key "+x.name+" is written twice in one object")
+		}
+	}
+	for _, x := range r.doc.notes {
+		if x.rule == r.rule.ID {
+			r.at(x.node, nil, x.message)
+		}
+	}
+}
+
+func (r *report) judge(t *task, cs []container) {
 	if r.rule.task != nil {
 		r.rule.task(r, t, cs)
 	}

@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -8,52 +10,50 @@ import (
 // maxConditions bounds the ways that are looked at: two for each condition, all combinations of this many.
 const maxConditions = 4
 
-// variants are the task definitions that a template's conditions can make of one. Beyond maxConditions only
-// each condition by itself is tried both ways, with all others true, and all false at once.
-func (t *task) variants() []*task {
-	seen := map[string]bool{}
-	t.root.conditions(seen)
-	t.containers.conditions(seen)
-	if len(seen) == 0 {
-		return []*task{t}
-	}
-	names := make([]string, 0, len(seen))
-	for name := range seen {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	var out []*task
-	for _, no := range choices(names) {
-		v := *t
-		v.root, v.containers = t.root.under(no), t.containers.under(no)
-		if v.root == nil || v.containers == nil {
-			continue
+// maxCopied bounds the values that are copied for all ways together, so that a hostile template costs little more
+// than a large one. All true and all false are tried at least.
+const maxCopied = 400_000
+
+// variants yields the task definitions that a template's conditions can make of one, one after another. Beyond
+// maxConditions only each condition by itself is tried both ways, with all others true, and all false at once.
+func (t *task) variants() iter.Seq[*task] {
+	return func(yield func(*task) bool) {
+		seen := map[string]bool{}
+		size := t.root.conditions(seen) + t.containers.conditions(seen)
+		if len(seen) == 0 {
+			yield(t)
+			return
 		}
-		out = append(out, &v)
+		ways := choices(slices.Sorted(maps.Keys(seen)))
+		for _, no := range ways[:min(len(ways), max(2, maxCopied/size))] {
+			v := *t
+			v.root, v.containers = t.root.under(no), t.containers.under(no)
+			if v.root != nil && v.containers != nil && !yield(&v) {
+				return
+			}
+		}
 	}
-	return out
 }
 
-// choices are sets of the conditions that are false.
+// choices are sets of the conditions that are false: none, all, and then the others.
 func choices(names []string) []map[string]bool {
-	var out []map[string]bool
-	if len(names) <= maxConditions {
-		for bits := range 1 << len(names) {
-			set := map[string]bool{}
-			for i, name := range names {
-				set[name] = bits>>i&1 == 1
-			}
-			out = append(out, set)
+	all := map[string]bool{}
+	for _, name := range names {
+		all[name] = true
+	}
+	out := []map[string]bool{{}, all}
+	if len(names) > maxConditions {
+		for _, name := range names {
+			out = append(out, map[string]bool{name: true})
 		}
 		return out
 	}
-	all := map[string]bool{}
-	out = append(out, map[string]bool{}, all)
-	for _, name := range names[:min(len(names), 64)] {
-		out = append(out, map[string]bool{name: true})
-	}
-	for _, name := range names {
-		all[name] = true
+	for bits := 1; bits < 1<<len(names)-1; bits++ {
+		set := map[string]bool{}
+		for i, name := range names {
+			set[name] = bits>>i&1 == 1
+		}
+		out = append(out, set)
 	}
 	return out
 }
@@ -69,21 +69,23 @@ func (n *node) choice() (name string, yes, no *node, ok bool) {
 	return "", nil, nil, false
 }
 
-func (n *node) conditions(seen map[string]bool) {
+// conditions collects the names of conditions and counts the values on the way.
+func (n *node) conditions(seen map[string]bool) int {
 	if n == nil {
-		return
+		return 0
 	}
+	size := 1
 	if name, yes, no, ok := n.choice(); ok {
 		seen[name] = true
-		yes.conditions(seen)
-		no.conditions(seen)
+		size += yes.conditions(seen) + no.conditions(seen)
 	}
 	for _, i := range n.items {
-		i.conditions(seen)
+		size += i.conditions(seen)
 	}
 	for _, m := range n.members {
-		m.value.conditions(seen)
+		size += m.value.conditions(seen)
 	}
+	return size
 }
 
 // under is the value when these conditions are false and all others true; nil where it is then left out.
