@@ -273,3 +273,62 @@ func (w *world) views() []ledger.View {
 	}
 	return out
 }
+
+func TestTheQueueOfOneProcessBringsARequestUntilItIsDone(t *testing.T) {
+	w := newWorld(t, sim.BestFit, 2)
+	q := placing.NewInline()
+	w.desk.Queue = q
+	lost := true
+	w.server.Fault = func(op string) wire.Trouble {
+		if op == "StartTask" && lost {
+			lost = false
+			return wire.TimeoutBefore
+		}
+		return wire.None
+	}
+	r := w.submit(w.request("a", "chat", 2))
+	for range 6 {
+		q.Pass(context.Background(), w.placer)
+		w.advance(30 * time.Second)
+	}
+	for _, c := range w.exactlyOnce(r.ID).Copies {
+		if c.State != placing.Bound {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// late is an ECS that lists a task only some time after it was started.
+type late struct {
+	placing.Tasks
+	now  placing.Clock
+	from time.Time
+}
+
+func (l *late) StartedBy(ctx context.Context, cluster, id string) ([]string, error) {
+	if l.now().Before(l.from) {
+		return nil, nil
+	}
+	return l.Tasks.StartedBy(ctx, cluster, id)
+}
+
+func TestATaskThatECSListsLateIsNotStartedAgain(t *testing.T) {
+	w := newWorld(t, sim.BestFit, 2)
+	w.placer.Tasks = &late{w.client, w.f.Now, w.f.Now().Add(50 * time.Second)}
+	lost := true
+	w.server.Fault = func(op string) wire.Trouble {
+		if op == "StartTask" && lost {
+			lost = false
+			return wire.TimeoutAfter
+		}
+		return wire.None
+	}
+	r := w.submit(w.request("a", "chat", 1))
+	for range 4 { // no event comes all the while
+		w.once([]string{r.ID})
+		w.do(func(f *sim.Fleet) { f.Advance(f.Now().Add(20 * time.Second)) })
+	}
+	if c := w.exactlyOnce(r.ID).Copies[0]; c.State != placing.Started || c.Tries != 1 {
+		t.Errorf("%+v", c)
+	}
+}
