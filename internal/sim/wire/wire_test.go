@@ -118,9 +118,7 @@ func TestIngestOfEveryEmittedEventLeavesTheTruth(t *testing.T) {
 		}
 		w.f.UpdateService("chat", "", 10+step%7*5)
 		batch := w.f.Advance(w.f.Now().Add(2 * time.Minute))
-		for _, e := range batch[:len(batch)/3] {
-			batch = append(batch, e)
-		}
+		batch = append(batch, batch[:len(batch)/3]...)
 		rng.Shuffle(len(batch), func(i, j int) { batch[i], batch[j] = batch[j], batch[i] })
 		for _, e := range batch {
 			n++
