@@ -108,6 +108,16 @@ func (p *Pass) step(ctx context.Context, g *ground, r Record, s remedy.Step) (Re
 		r, err := p.record(ctx, fresh, s, Outcome{k.Result, string(k.Reason) + " " + k.Detail})
 		return r, false, err
 	}
+	// The case is claimed for this step: a word that was spoken since it was read makes
+	// this write fail, and one that is spoken from now on comes after the step.
+	fresh, err = p.Store.SaveCase(ctx, fresh)
+	if errors.Is(err, ledger.ErrConflict) {
+		fresh, err = p.Store.Case(ctx, g.cluster, r.Case.ID)
+		return fresh, false, err
+	}
+	if err != nil {
+		return r, false, fmt.Errorf("claim the case for %s: %w", s.Kind, err)
+	}
 	d := p.decision(s, fresh)
 	if s.Kind != remedy.StepHeartbeat {
 		if err := p.Store.NoteDecision(ctx, d); err != nil {

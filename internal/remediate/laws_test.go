@@ -55,9 +55,12 @@ func (d *trial) acts(s remedy.Step, h *fakeHost) {
 }
 
 // faults decides about one call.
-func (d *trial) faults(_ string, after bool) error {
+func (d *trial) faults(call string, after bool) error {
 	if d.dead {
 		return errCrash
+	}
+	if call == "Look" && !after && d.fate.IntN(10) == 0 {
+		d.word() // between what was decided and the act
 	}
 	switch n := d.fate.IntN(100); {
 	case n < d.crashes:
