@@ -20,6 +20,7 @@ type ecsFace struct {
 	server    *http.Server
 	transport *http.Transport
 	client    *ecsapi.Client
+	config    aws.Config // of every other client: all speak to the one address
 }
 
 func openECS(ctx context.Context, face http.Handler, clock fleet.Clock) (*ecsFace, error) {
@@ -29,8 +30,9 @@ func openECS(ctx context.Context, face http.Handler, clock fleet.Clock) (*ecsFac
 	}
 	e := &ecsFace{server: &http.Server{Handler: face, ReadHeaderTimeout: 5 * time.Second}, transport: &http.Transport{}}
 	go func() { _ = e.server.Serve(ln) }() // ends with close
-	api := ecs.New(ecs.Options{Region: worldRegion, BaseEndpoint: aws.String("http://" + ln.Addr().String()), HTTPClient: &http.Client{Transport: e.transport},
-		Credentials: credentials.NewStaticCredentialsProvider("local", "local", "")})
+	e.config = aws.Config{Region: worldRegion, BaseEndpoint: aws.String("http://" + ln.Addr().String()), HTTPClient: &http.Client{Transport: e.transport},
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", "")}
+	api := ecs.NewFromConfig(e.config)
 	// ECS's budget is one of real seconds, and fleet time runs faster.
 	free := func() *rate.Limiter { return rate.NewLimiter(rate.Inf, 1) }
 	e.client = &ecsapi.Client{API: api, Clock: clock, Budget: &ecsapi.Budget{Read: free(), Modify: free(), Definition: free(), Cluster: free()}}

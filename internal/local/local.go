@@ -20,6 +20,9 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/httpapi"
 	"github.com/bulkhead-ecs/bulkhead/internal/ingest"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
+	"github.com/bulkhead-ecs/bulkhead/internal/placing"
+	"github.com/bulkhead-ecs/bulkhead/internal/remediate"
+	"github.com/bulkhead-ecs/bulkhead/internal/remedy"
 	"github.com/bulkhead-ecs/bulkhead/internal/sim"
 	"github.com/bulkhead-ecs/bulkhead/internal/sizing"
 	"github.com/bulkhead-ecs/bulkhead/internal/vitals"
@@ -39,7 +42,12 @@ type Options struct {
 	Vitals vitals.Store
 	// Usage keeps the memory peaks in them; nil keeps none.
 	Usage sizing.Store
-	Log   *slog.Logger
+	// Cases and Places keep remedies and placements; nil has none.
+	Cases  remediate.Store
+	Places placing.Store
+	// Mode is that of remedies; empty observes.
+	Mode remedy.Mode
+	Log  *slog.Logger
 	// Ready is told the API's address once it answers.
 	Ready func(address string)
 }
@@ -70,6 +78,10 @@ type run struct {
 	outbox  fleet.Outbox
 	reports fleet.Reports
 	query   fleet.Query
+	api     httpapi.API
+	pass    *remediate.Pass
+	placer  *placing.Placer
+	places  places
 	images  []fleet.Image
 	counts  fleet.Counts
 	events  int
@@ -77,7 +89,7 @@ type run struct {
 		sync.Mutex
 		now time.Time
 	}
-	lastSweep time.Time
+	lastSweep, lastRemedy time.Time
 }
 
 // Run runs until the context ends, or for as long as it was told.
@@ -98,9 +110,8 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 		}
 		return errors.Join(err, ln.Close())
 	}
-	api := &httpapi.API{Query: &r.query, Log: o.Log}
 	mux := http.NewServeMux()
-	mux.Handle("/", webui.Handler(api.Handler()))
+	mux.Handle("/", webui.Handler(signed(r.api.Handler())))
 	mux.HandleFunc("POST "+InjectPath, r.injects)
 	mux.HandleFunc("GET "+InjectPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -182,6 +193,13 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	r.outbox = fleet.Outbox{Store: o.Store, Policy: policy}
 	r.reports = fleet.Reports{Records: o.Vitals, Usage: o.Usage, Store: store, Policy: verdicts, Accounts: []string{worldAccount}, Roles: []string{agentRole}, Clock: r.now, Log: o.Log}
 	r.query = fleet.Query{Store: o.Store, Vitals: o.Vitals, Usage: o.Usage, Verdicts: &verdicts, Policy: policy, Clock: r.now}
+	r.api = httpapi.API{Query: &r.query, Log: o.Log}
+	if o.Cases != nil {
+		if err := r.remedies(verdicts); err != nil {
+			return nil, err
+		}
+	}
+	r.placement(definitions)
 	return r, nil
 }
 
@@ -257,6 +275,9 @@ func (r *run) handle(ctx context.Context, emitted []sim.Emitted) error {
 		}
 	}
 	if err := r.agents.report(ctx, r.world, &r.reports); err != nil {
+		return err
+	}
+	if err := errors.Join(r.place(ctx), r.remedy(ctx)); err != nil {
 		return err
 	}
 	images := r.images

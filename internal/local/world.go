@@ -1,9 +1,13 @@
 package local
 
 import (
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/bulkhead-ecs/bulkhead/internal/awsops"
 	"github.com/bulkhead-ecs/bulkhead/internal/sim"
 	"github.com/bulkhead-ecs/bulkhead/internal/sim/wire"
 )
@@ -23,13 +27,12 @@ var mix = []string{"g6e.xlarge", "g6.xlarge", "g6.12xlarge", "g5.xlarge", "g6.xl
 // something to see.
 const settle = 12 * time.Minute
 
-// world is the fleet with those who run it: an Auto Scaling group that replaces
-// what ends, and the teams that own the services.
+// world is the fleet with those who run it: Auto Scaling groups that replace what
+// ends, and the teams that own the services.
 type world struct {
 	face     *wire.Server
 	rng      *rand.Rand
 	wanted   []string // instance types, in the order of launch
-	alive    map[*sim.Host]string
 	services []*service
 	next     map[string]time.Time // of what happens now and then
 	mended   []mend
@@ -44,36 +47,31 @@ type mend struct {
 // newWorld launches the hosts and creates the services. The same seed gives the
 // same day.
 func newWorld(seed uint64, hosts int, start time.Time) (*world, error) {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 0x6c6f63616c)), alive: map[*sim.Host]string{}, next: map[string]time.Time{}}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 0x6c6f63616c)), next: map[string]time.Time{}}
 	fleet := sim.New(sim.Config{Seed: seed, Start: start, Cluster: ClusterName, Choice: sim.BestFit, Flaps: true})
 	w.face = wire.New(fleet)
 	w.face.Unmetered = true // one client in virtual time: ECS's budget is of real time
 	for i := range hosts {
 		w.wanted = append(w.wanted, mix[i%len(mix)])
 	}
-	if err := w.scaleOut(fleet); err != nil {
+	if err := w.groups(fleet); err != nil {
 		return nil, err
 	}
+	documents(fleet)
 	return w, w.open(fleet)
 }
 
-// scaleOut launches what is missing, as a group with a desired capacity does.
-func (w *world) scaleOut(f *sim.Fleet) error {
-	there := map[string]int{}
-	for _, h := range f.Hosts() {
-		if h.EC2State != "terminated" {
-			there[h.Shape.Name]++
-		}
-	}
+// groups makes an Auto Scaling group of each instance type: it launches what is
+// desired, and again what was lost. Its newcomers wait in a lifecycle hook when they
+// go, so that remedies can hold them until their cards are free.
+func (w *world) groups(f *sim.Fleet) error {
+	count := map[string]int{}
 	for _, shape := range w.wanted {
-		if there[shape]--; there[shape] >= 0 {
-			continue
-		}
-		latency := time.Duration(10+w.rng.IntN(50)) * time.Second
-		if f.Now().Sub(w.started()) > settle {
-			latency += 90 * time.Second
-		}
-		if _, err := f.Launch(shape, latency); err != nil {
+		count[shape]++
+	}
+	for _, shape := range slices.Sorted(maps.Keys(count)) {
+		if _, err := f.CreateGroup(sim.GroupConfig{Name: "gpu-" + strings.ReplaceAll(shape, ".", "-"), Shape: shape, Max: 2*count[shape] + 1, Desired: count[shape], Latency: 90 * time.Second,
+			Hooks: []sim.Hook{{Name: awsops.DefaultHook, Transition: "autoscaling:EC2_INSTANCE_TERMINATING", Default: "CONTINUE", Heartbeat: 15 * time.Minute}}}); err != nil {
 			return err
 		}
 	}
@@ -90,9 +88,6 @@ func (w *world) advance(until time.Time) (out []sim.Emitted, err error) {
 			w.next["start"] = f.Now()
 		}
 		out = f.Advance(until)
-		if err = w.scaleOut(f); err != nil {
-			return
-		}
 		err = w.live(f)
 	})
 	return out, err
