@@ -35,13 +35,15 @@ func TestAVerdictNeedsNoAgent(t *testing.T) {
 		token  string
 		level  health.Level
 	}{
-		"well":                          {func(*ledger.Host) {}, nil, 0, "", health.Healthy},
-		"ECS calls it impaired":         {func(h *ledger.Host) { h.Health[0].Status = "IMPAIRED" }, nil, 0, "EcsAcceleratedComputeImpaired", health.Degraded},
-		"impaired by a dead card":       {func(h *ledger.Host) { h.Health[0].Status, h.Health[0].Reason = "IMPAIRED", "XID_79" }, nil, 0, "Xid79", health.Failed},
-		"nobody looked":                 {func(h *ledger.Host) { h.Health[0].Status = "INSUFFICIENT_DATA" }, nil, 0, "", health.Healthy},
-		"the gate that tried and says":  {func(h *ledger.Host) { h.Tasks = []ledger.Task{stopped("a", at, gate)} }, nil, 0, "MpsStartGateNotResponding", health.Degraded},
-		"one task that met no daemon":   {func(h *ledger.Host) { h.Tasks = []ledger.Task{stopped("a", at, absent)} }, nil, 0, "MpsStartGateUnavailable", health.Suspect},
-		"two tasks that met no daemon":  {func(h *ledger.Host) { h.Tasks = []ledger.Task{stopped("a", at, absent), stopped("b", at.Add(time.Minute), absent)} }, nil, 2 * time.Minute, "MpsStartGateUnavailable", health.Degraded},
+		"well":                         {func(*ledger.Host) {}, nil, 0, "", health.Healthy},
+		"ECS calls it impaired":        {func(h *ledger.Host) { h.Health[0].Status = "IMPAIRED" }, nil, 0, "EcsAcceleratedComputeImpaired", health.Degraded},
+		"impaired by a dead card":      {func(h *ledger.Host) { h.Health[0].Status, h.Health[0].Reason = "IMPAIRED", "XID_79" }, nil, 0, "Xid79", health.Failed},
+		"nobody looked":                {func(h *ledger.Host) { h.Health[0].Status = "INSUFFICIENT_DATA" }, nil, 0, "", health.Healthy},
+		"the gate that tried and says": {func(h *ledger.Host) { h.Tasks = []ledger.Task{stopped("a", at, gate)} }, nil, 0, "MpsStartGateNotResponding", health.Degraded},
+		"one task that met no daemon":  {func(h *ledger.Host) { h.Tasks = []ledger.Task{stopped("a", at, absent)} }, nil, 0, "MpsStartGateUnavailable", health.Suspect},
+		"two tasks that met no daemon": {func(h *ledger.Host) {
+			h.Tasks = []ledger.Task{stopped("a", at, absent), stopped("b", at.Add(time.Minute), absent)}
+		}, nil, 2 * time.Minute, "MpsStartGateUnavailable", health.Degraded},
 		"a short disconnection":         {func(h *ledger.Host) { h.Registration.AgentConnected = false }, nil, 5 * time.Minute, "", health.Healthy},
 		"a long one, which is no proof": {func(h *ledger.Host) { h.Registration.AgentConnected = false }, nil, 11 * time.Minute, "EcsAgentDisconnected", health.Unknown},
 		"Spot takes it":                 {func(h *ledger.Host) { h.Leaving = []ledger.Leaving{{Cause: "spot-interruption", At: at}} }, nil, 0, "SpotInterruption", health.Failed},
