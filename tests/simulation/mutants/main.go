@@ -72,7 +72,7 @@ func kill(m mutant) (string, error) {
 	if err := os.WriteFile(plan, overlay, 0o600); err != nil {
 		return "", err
 	}
-	for _, args := range [][]string{{"./tests/scenario"}, {"./tests/simulation", "-seeds", "400", "-fleets", "6"}, {"./internal/fleet"}} {
+	for _, args := range [][]string{{"./tests/scenario"}, {"./tests/simulation", "-seeds", "400", "-fleets", "6"}, {"./internal/fleet"}, {"./internal/ledger"}} {
 		out, err := exec.Command("go", append([]string{"test", "-count=1", "-vet=off", "-overlay", plan}, args...)...).CombinedOutput()
 		if err == nil {
 			continue
