@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"os"
+	"sync"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
@@ -30,12 +31,8 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	verdicts, err := health.Default()
-	if err != nil {
-		return err
-	}
 	store := c.Store(cfg)
-	api := &httpapi.API{Query: &fleet.Query{Store: store, Vitals: store, Usage: store, Verdicts: &verdicts, Policy: c.Policy(), Clock: boot.Clock}, Log: c.Logger(),
+	api := &httpapi.API{Query: &fleet.Query{Store: store, Vitals: store, Usage: store, Verdicts: sync.OnceValues(health.Default), Policy: c.Policy(), Clock: boot.Clock}, Log: c.Logger(),
 		Cases: store, Mode: os.Getenv("BULKHEAD_REMEDY_MODE"), Placing: &placing.Desk{Ledger: store, Store: store, Clock: boot.Clock}}
 	lambda.Start(gateway.Handler(api.Handler()))
 	return nil

@@ -21,7 +21,7 @@ type Query struct {
 	Vitals vitals.Store // optional: without, nothing is known of what hosts report
 	// Verdicts judges again when asked, so that a host which fell silent does not
 	// look as it did when it spoke last; nil shows the verdict of the last report.
-	Verdicts *health.Policy
+	Verdicts func() (health.Policy, error)
 	Policy   ledger.Policy
 	Clock    Clock
 }
@@ -33,8 +33,12 @@ func (q *Query) Health(ctx context.Context, ec2 string) (vitals.Record, error) {
 		return vitals.Record{}, ledger.ErrNotFound
 	}
 	rec, err := q.Vitals.Health(ctx, ec2)
-	if err == nil && q.Verdicts != nil {
-		rec.State, rec.Verdict, _ = health.Assess(rec.State, nil, *q.Verdicts, q.Clock())
+	if err != nil || q.Verdicts == nil {
+		return rec, err
+	}
+	policy, err := q.Verdicts()
+	if err == nil {
+		rec.State, rec.Verdict, _ = health.Assess(rec.State, nil, policy, q.Clock())
 	}
 	return rec, err
 }

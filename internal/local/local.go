@@ -192,7 +192,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	r.sweep = fleet.Sweep{Store: store, ECS: r.ecs.client, Definitions: definitions, Vitals: o.Vitals, Policy: policy, Tiers: tiers, Clock: r.now, Log: o.Log}
 	r.outbox = fleet.Outbox{Store: o.Store, Policy: policy}
 	r.reports = fleet.Reports{Records: o.Vitals, Usage: o.Usage, Store: store, Policy: verdicts, Accounts: []string{worldAccount}, Roles: []string{agentRole}, Clock: r.now, Log: o.Log}
-	r.query = fleet.Query{Store: o.Store, Vitals: o.Vitals, Usage: o.Usage, Verdicts: &verdicts, Policy: policy, Clock: r.now}
+	r.query = fleet.Query{Store: o.Store, Vitals: o.Vitals, Usage: o.Usage, Verdicts: func() (health.Policy, error) { return verdicts, nil }, Policy: policy, Clock: r.now}
 	r.api = httpapi.API{Query: &r.query, Log: o.Log}
 	if o.Cases != nil {
 		if err := r.remedies(verdicts); err != nil {
