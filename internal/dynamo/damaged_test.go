@@ -81,6 +81,29 @@ func TestAnItemOfANewerReleaseIsReadAndNeverWrittenOver(t *testing.T) {
 	if _, err := s.Commit(ctx, got); !errors.Is(err, ledger.ErrNewerSchema) {
 		t.Errorf("written over: %v", err)
 	}
+	if err := s.Remove(ctx, got); !errors.Is(err, ledger.ErrNewerSchema) {
+		t.Errorf("removed: %v", err)
+	}
+}
+
+// A later release may write a form that this one cannot decode at all: that is no
+// damage to write over.
+func TestAnItemOfANewerReleaseThatCannotBeDecodedIsNotWrittenOver(t *testing.T) {
+	ctx := context.Background()
+	s := opened(t)
+	h, err := s.Commit(ctx, ledgertest.Full(1, 1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), protowire.EncodeZigZag(codec.Schema+1))
+	overwrite(t, s, h, append(blob, codec.Encode(h)[:40]...))
+	got, err := s.Host(ctx, h.ID)
+	if err != nil || !got.Damaged {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if _, err := s.Commit(ctx, got); !errors.Is(err, ledger.ErrNewerSchema) {
+		t.Errorf("written over: %v", err)
+	}
 }
 
 func TestTheStreamGivesBothImagesAndLeavesOtherItemsOut(t *testing.T) {

@@ -99,6 +99,9 @@ func (s *Store) Remove(ctx context.Context, h ledger.Host) error {
 	if h.Revision == 0 {
 		return fmt.Errorf("remove host %s, which no store holds: %w", h.ID.Instance, ledger.ErrConflict)
 	}
+	if h.Schema > codec.Schema {
+		return fmt.Errorf("remove host %s: %w", h.ID.Instance, ledger.ErrNewerSchema)
+	}
 	in := &dynamodb.DeleteItemInput{TableName: &s.table, Key: hostKey(h.ID).item()}
 	condition(h.Revision, &in.ConditionExpression, &in.ExpressionAttributeNames, &in.ExpressionAttributeValues)
 	if _, err := s.api.DeleteItem(ctx, in); err != nil {
@@ -217,10 +220,10 @@ func decodeHost(pk, sk, rev string, blob []byte) (ledger.Host, error) {
 	}
 	h, schema, err := codec.Decode(blob)
 	if err != nil {
-		return ledger.Host{ID: id, Revision: n, Damaged: true}, nil //nolint:nilerr // told by the mark, see above
+		h = ledger.Host{Damaged: true} // told by the mark, see above
 	}
 	h.ID, h.Revision = id, n
-	if schema > codec.Schema {
+	if schema > codec.Schema { // also of one that cannot be decoded: it is a later release's, and whole to it
 		h.Schema = schema
 	}
 	return h, nil

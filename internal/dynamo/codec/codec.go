@@ -132,7 +132,7 @@ func front(b []byte) (words []string, schema int, err error) {
 	err = fields(b, func(n protowire.Number, v value) error {
 		switch n {
 		case fSchema:
-			schema = int(v.int())
+			schema = max(schema, int(v.int()))
 		case fWord:
 			w, err := unpack(v.bytes)
 			words = append(words, w)
