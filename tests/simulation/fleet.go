@@ -22,6 +22,7 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/ingest"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
 	"github.com/bulkhead-ecs/bulkhead/internal/memstore"
+	"github.com/bulkhead-ecs/bulkhead/internal/placement"
 	"github.com/bulkhead-ecs/bulkhead/internal/sim"
 	"github.com/bulkhead-ecs/bulkhead/internal/sim/wire"
 )
@@ -293,13 +294,30 @@ func (l *life) publish(ctx context.Context) error {
 	return nil // the stream brings them again
 }
 
+// choose is placement's own answer, for a task of 6,000 MiB and 40 %.
+func (l *life) choose(hosts []ledger.Host) (ledger.Host, bool) {
+	var views []ledger.View
+	for _, h := range hosts {
+		views = append(views, h.View(l.now))
+	}
+	to, _, err := placement.Decide(placement.FromLedger(views), placement.Demand{Memory: 6000, Compute: 40, Tier: gpu.DefaultTier}, placement.DefaultPolicy())
+	if err != nil || to.Host == "" {
+		return ledger.Host{}, false
+	}
+	i := slices.IndexFunc(hosts, func(h ledger.Host) bool { return h.ID.Instance == to.Host })
+	return hosts[max(i, 0)], i >= 0
+}
+
 // decide makes a reservation of ours on a host and starts a task under it.
 func (l *life) decide(ctx context.Context) error {
 	hosts, _, err := l.table.Hosts(ctx, worldCluster, "", 0)
 	if err != nil || len(hosts) == 0 {
 		return err
 	}
-	h := hosts[l.rng.IntN(len(hosts))]
+	h, ok := l.choose(hosts)
+	if !ok {
+		return nil
+	}
 	l.decided++
 	r := ledger.Reservation{ID: fmt.Sprint("r", l.decided), Definition: l.defs[0], Tier: gpu.DefaultTier, MadeAt: l.now, LeaseUntil: l.now.Add(time.Minute),
 		Containers: []ledger.ContainerNeed{{Name: "app", Need: ledger.NeedShare, Memory: 6000, Compute: 40}}}

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"flag"
+	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -61,7 +62,7 @@ func TestTheLawsHoldInEveryFleet(t *testing.T) {
 	if worst != nil {
 		least := Least(worst.plan)
 		_, why := Run(least)
-		t.Fatalf("seed %d: %v\nthe least found that breaks a law:\n  %s\n%v", worst.plan.Seed, worst.err, least.Command(), why)
+		t.Fatalf("seed %d: %v\nthe least found that breaks a law:\n  %s\nkeep it as a line of %s:\n  %s\n%v", worst.plan.Seed, worst.err, least.Command(), foundFile, least, why)
 	}
 	rate := float64(sum.Carried) / time.Since(start).Seconds()
 	t.Logf("%d fleets, %d events, %d deliveries, %d decisions, %.0f deliveries a second on %d cores, no law broken", lived, sum.Emitted, sum.Carried, sum.Decisions, rate, workers)
@@ -99,5 +100,40 @@ func TestTheSameSeedLivesTheSameFleet(t *testing.T) {
 	b, errB := Run(p)
 	if a != b || (errA == nil) != (errB == nil) {
 		t.Errorf("%+v %v, then %+v %v", a, errA, b, errB)
+	}
+}
+
+// foundFile keeps the plans that once broke a law, one a line.
+const foundFile = "testdata/found.txt"
+
+func TestWhatOnceBrokeALawNoLongerDoes(t *testing.T) {
+	b, err := os.ReadFile(foundFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for i, line := range strings.Split(string(b), "\n") {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		p, err := ParsePlan(line)
+		if err != nil {
+			t.Fatalf("%s:%d: %v", foundFile, i+1, err)
+		}
+		n++
+		if _, err := Run(p); err != nil {
+			t.Errorf("%s:%d: %v\n  %s", foundFile, i+1, err, p.Command())
+		}
+	}
+	if n == 0 {
+		t.Error("nothing was ever found")
+	}
+}
+
+func TestAPlanThatIsNoneSaysWhy(t *testing.T) {
+	for line, want := range map[string]string{"x 1 late": "no seed", "1 0 late": "minutes", "1 10 fire": "no fault", "1 10": "want"} {
+		if _, err := ParsePlan(line); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", line, err)
+		}
 	}
 }

@@ -130,21 +130,33 @@ func (w *laws) journal(ctx context.Context, h ledger.Host) error {
 	return nil
 }
 
-// decided: what we put on a host has room there, beside all that waits for a card.
+// decided: what we put on a host has room beside all that waits for a card. There
+// is a card with the memory and the client slots for it, and every card that ECS
+// could choose by memory has the compute.
 func (w *laws) decided(h ledger.Host) error {
 	v := h.View(w.l.now)
 	var waits gpu.MiB
+	var compute gpu.Percent
+	clients := 0
 	for _, s := range v.Unplaced {
 		if s.State.Holds() {
-			waits = waits.Add(s.Memory)
+			waits, compute, clients = waits.Add(s.Memory), compute.Add(s.Compute), clients+1
 		}
 	}
+	fits := false
 	for _, d := range v.Devices {
-		if d.Registered && d.Mode != gpu.ModeDedicated && d.Held.Add(waits) <= d.Total {
-			return nil
+		if !d.Registered || d.Mode == gpu.ModeDedicated || d.Held.Add(waits) > d.Total {
+			continue
+		}
+		fits = fits || d.Clients+clients <= gpu.MaxClients
+		if sum := d.Compute.Add(compute); sum > gpu.FullCompute {
+			return fmt.Errorf("a decision promises %v of %s on %s, where ECS could put it", sum, d.UUID, h.ID)
 		}
 	}
-	return fmt.Errorf("a decision oversubscribes %s: %v wait and no card has that free", h.ID, waits)
+	if !fits {
+		return fmt.Errorf("a decision oversubscribes %s: %v and %d clients wait, and no card has that free", h.ID, waits, clients)
+	}
+	return nil
 }
 
 // settled: with the faults over and two sweeps done, the ledger is the fleet.
