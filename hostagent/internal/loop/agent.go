@@ -51,6 +51,9 @@ type Agent struct {
 	input  signals.Input
 	device map[string]gpu.UUID // by PCI address
 	peaks  attribution.Peaks
+	// ended are the highest peaks of windows that ended since the last report was kept:
+	// without them a peak late in a window would be told to nobody.
+	ended  map[attribution.Share]gpu.MiB
 	last   *events.HostReport
 	kernel uint64 // newest kernel record taken in
 	marked uint64
@@ -171,6 +174,7 @@ func (a *Agent) say(cause string) {
 	a.Wake()
 	a.Log.Info("report", "sequence", seq, "cause", cause, "signals", len(r.Signals), "mps", r.MPS.State, "nvml", r.NVML, "devices", len(r.Devices), "shares", len(r.Shares))
 	a.pic.Signals = a.pic.Signals[len(r.Signals):]
+	a.ended = nil // told
 	r.Signals = nil
 	a.last = &r
 	if a.Marked != nil && len(a.pic.Signals) == 0 && !a.held && a.kernel > a.marked {
@@ -260,17 +264,27 @@ func (a *Agent) Sampled(ctx context.Context, u nvmlchild.Update, v attribution.V
 		a.input.DState, a.input.DStateRead = stuck, true
 		if u.Condition == nvmlchild.OK && !u.Stale {
 			a.pic.View = v
-			a.peaks.Observe(v.Usages, a.Now())
-			a.pic.Peaks = map[attribution.Share]gpu.MiB{}
-			for _, w := range v.Usages {
-				sh := attribution.Share{Container: w.Container.ID, Device: w.Device}
-				if p, ok := a.peaks.Now(sh); ok {
-					a.pic.Peaks[sh] = p.Peak
-				}
-			}
+			a.peak(v.Usages, a.Now())
 		}
 		a.evaluate(u.Condition == nvmlchild.OK && !u.Stale)
 	})
+}
+
+// peak notes the highest figures of each share since the last report was kept.
+func (a *Agent) peak(usages []attribution.Usage, now time.Time) {
+	for _, w := range a.peaks.Observe(usages, now) {
+		if a.ended == nil {
+			a.ended = map[attribution.Share]gpu.MiB{}
+		}
+		a.ended[w.Share] = max(a.ended[w.Share], w.Peak)
+	}
+	a.pic.Peaks = map[attribution.Share]gpu.MiB{}
+	for _, u := range usages {
+		sh := attribution.Share{Container: u.Container.ID, Device: u.Device}
+		if p, ok := a.peaks.Now(sh); ok {
+			a.pic.Peaks[sh] = max(p.Peak, a.ended[sh])
+		}
+	}
 }
 
 func (a *Agent) evaluate(fresh bool) {
