@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"os"
+	"sync"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
@@ -34,16 +35,20 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	judge, err := health.Default()
-	if err != nil {
-		return err
-	}
 	store, log := c.Store(cfg), c.Logger()
+	desk := &remediate.Desk{Store: store, Vitals: store, Clock: boot.Clock}
 	api := &httpapi.API{Query: &fleet.Query{Store: store, Vitals: store, Policy: c.Policy(), Clock: boot.Clock}, Log: log, Cases: store, Mode: os.Getenv("BULKHEAD_REMEDY_MODE"),
-		Desk: &remediate.Desk{Store: store, Vitals: store, Health: judge, Clock: boot.Clock}}
+		Desk: desk}
+	// The tables take milliseconds to read, which a cold start does not have to pay
+	// before it is ready. Lambda gives one request at a time, so this is no race.
+	judge := sync.OnceValues(health.Default)
 	serve := gateway.Handler(api.Handler())
 	nudge := carry.Nudge{API: sqs.NewFromConfig(cfg), URL: os.Getenv("BULKHEAD_REMEDY_QUEUE_URL"), Log: log}
 	lambda.Start(func(ctx context.Context, in events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		var err error
+		if desk.Health, err = judge(); err != nil {
+			return events.APIGatewayV2HTTPResponse{}, err
+		}
 		out, err := serve(ctx, in)
 		if err == nil && out.StatusCode < 300 {
 			nudge.Send(ctx, "a person spoke")

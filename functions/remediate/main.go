@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -48,17 +49,21 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	judge, err := health.Default()
-	if err != nil {
-		return err
-	}
 	cfg, err := boot.AWS(ctx)
 	if err != nil {
 		return err
 	}
 	store := c.Store(cfg)
-	p := passOf(c, store, awsops.Open(cfg, awsops.Options{Bucket: set.Bucket, Hook: set.Hook, Clock: boot.Clock}), policy, judge)
-	h := &handler{pass: p.Cluster, log: p.Log, clusters: func(ctx context.Context) ([]string, error) { return watched(ctx, store, c.Clusters) }}
+	ops := awsops.Open(cfg, awsops.Options{Bucket: set.Bucket, Hook: set.Hook, Clock: boot.Clock})
+	judge := sync.OnceValues(health.Default) // milliseconds that a cold start does not have to pay before it is ready
+	pass := func(ctx context.Context, cluster string) (remediate.Report, error) {
+		j, err := judge()
+		if err != nil {
+			return remediate.Report{Cluster: cluster}, err
+		}
+		return passOf(c, store, ops, policy, j).Cluster(ctx, cluster)
+	}
+	h := &handler{pass: pass, log: c.Logger(), clusters: func(ctx context.Context) ([]string, error) { return watched(ctx, store, c.Clusters) }}
 	lambda.Start(h.serve)
 	return nil
 }

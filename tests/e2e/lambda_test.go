@@ -252,7 +252,8 @@ func TestEveryFunctionIsReadySoonAndSmall(t *testing.T) {
 		t.Skip("builds and runs the functions")
 	}
 	env := surroundings(t)
-	for _, name := range []string{"taskstate", "hoststate", "sweep", "outbox", "query", "report"} {
+	env = append(env, "BULKHEAD_REMEDY_MODE=observe", "BULKHEAD_PLACE_QUEUE_URL=http://127.0.0.1:1/q", "BULKHEAD_REMEDY_QUEUE_URL=http://127.0.0.1:1/q", "BULKHEAD_EVENT_BUS=bus")
+	for _, name := range []string{"taskstate", "hoststate", "sweep", "outbox", "query", "report", "admission", "remediate", "operate", "place", "placements"} {
 		bin := build(t, name)
 		var times []time.Duration
 		var worst int64
