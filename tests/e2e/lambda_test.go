@@ -29,7 +29,7 @@ import (
 // Limits of a function's start, from process start to the first call for work.
 const (
 	readyIn  = 25 * time.Millisecond
-	lenient  = 3 * readyIn
+	lenient  = 5 * readyIn
 	resident = 40 << 20
 )
 
