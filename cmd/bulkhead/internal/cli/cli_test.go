@@ -11,11 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -91,35 +89,7 @@ func TestEveryCommandPrintsWhatItDid(t *testing.T) {
 		if name == "" {
 			name = "alone"
 		}
-		code, out, errs := command(t, "", map[string]string{"BULKHEAD_ENDPOINT": url}, args...)
-		got := fmt.Sprintf("exit %d\n%s", code, strings.ReplaceAll(out, url, "http://ENDPOINT"))
-		if errs != "" {
-			got += "--- error\n" + errs
-		}
-		file := filepath.Join("testdata", name+".golden")
-		if *rewrite {
-			if err := os.MkdirAll("testdata", 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("bulkhead %s (-golden +now)\n%s", strings.Join(args, " "), diff)
-		}
-		for line := range strings.Lines(out) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 && !slices.Contains(args, "wide") && !slices.Contains(args, "csv") && !slices.Contains(args, "json") && !slices.Contains(args, "--help") {
-				t.Errorf("bulkhead %s: a line of %d columns: %s", strings.Join(args, " "), n, line)
-			}
-			if strings.ContainsRune(line, 0x1b) && !slices.Contains(args, "json") {
-				t.Errorf("bulkhead %s lets a name steer the terminal: %q", strings.Join(args, " "), line)
-			}
-		}
+		fitsPaper(t, golden(t, url, name, args), args)
 	}
 }
 

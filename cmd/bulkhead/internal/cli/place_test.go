@@ -2,15 +2,11 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -56,29 +52,7 @@ func TestPlacementsPrintWhatBecameOfThem(t *testing.T) {
 	for _, args := range [][]string{{"place", "chat:7", "--count", "3", "--client-token", "t"}, {"why", placementID}, {"why", placementID, "-o", "wide"}, {"why", "bhp-none"}, {"simulate", "chat:7", "--count", "12"},
 		{"place", "--help"}, {"simulate", "--help"}, {"why", "--help"}} {
 		name := strings.NewReplacer("-", "", ":", "").Replace(strings.Join(args, "_"))
-		code, out, errs := command(t, "", map[string]string{"BULKHEAD_ENDPOINT": url}, args...)
-		got := fmt.Sprintf("exit %d\n%s", code, out)
-		if errs != "" {
-			got += "--- error\n" + errs
-		}
-		file := filepath.Join("testdata", name+".golden")
-		if *rewrite {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("bulkhead %s (-golden +now)\n%s", strings.Join(args, " "), diff)
-		}
-		for line := range strings.Lines(out) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 && args[len(args)-1] != "--help" && args[len(args)-1] != "wide" || strings.ContainsRune(line, 0x1b) {
-				t.Errorf("bulkhead %s: %d columns: %q", strings.Join(args, " "), n, line)
-			}
-		}
+		fitsPaper(t, golden(t, url, name, args), args)
 	}
 	want := []string{`/v1/placements {"cluster":"gpu-prod","taskDefinition":"chat:7","count":3,"overrides":{},"clientToken":"t"}`, `/v1/simulate {"cluster":"gpu-prod","taskDefinition":"chat:7","count":12}`}
 	if diff := cmp.Diff(want, heard); diff != "" {

@@ -2,17 +2,11 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-ecs/bulkhead/internal/httpapi"
 )
@@ -58,29 +52,7 @@ func TestRemediesPrintWhatTheyDid(t *testing.T) {
 	for _, args := range [][]string{{"cases"}, {"cases", "-o", "wide"}, {"case", "i-0a1b2c3d4e5f60718.Xid79.1796094300"}, {"case", "i-0a1b2c3d4e5f60718"}, {"breaker"}, {"cancel", "i-0b.Xid48.1", "--reason", "mine"},
 		{"cases", "--help"}, {"pause", "--help"}, {"breaker", "--help"}, {"cordon", "--help"}} {
 		name := strings.Trim(strings.NewReplacer("-", "", ".", "").Replace(strings.Join(args, "_")), "_")
-		code, out, errs := command(t, "", map[string]string{"BULKHEAD_ENDPOINT": url}, args...)
-		got := fmt.Sprintf("exit %d\n%s", code, out)
-		if errs != "" {
-			got += "--- error\n" + errs
-		}
-		file := filepath.Join("testdata", name+".golden")
-		if *rewrite {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("bulkhead %s (-golden +now)\n%s", strings.Join(args, " "), diff)
-		}
-		for line := range strings.Lines(out) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 && args[len(args)-1] != "wide" && args[len(args)-1] != "--help" || strings.ContainsRune(line, 0x1b) {
-				t.Errorf("bulkhead %s: %d columns: %q", strings.Join(args, " "), n, line)
-			}
-		}
+		fitsPaper(t, golden(t, url, name, args), args)
 	}
 }
 

@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,9 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
 	"github.com/bulkhead-ecs/bulkhead/internal/httpapi"
@@ -66,38 +62,14 @@ func TestSizingPrintsWhatItFound(t *testing.T) {
 		{"cost"}, {"cost", "--by", "team"}, {"cost", "-o", "wide"}, {"cost", "-o", "csv"}, {"cost", "-o", "json"}, {"cost", "--help"}, {"cost", "--by", "x"},
 		{"readiness"}, {"readiness", "-o", "wide"}, {"readiness", "-o", "csv"}, {"readiness", "-o", "markdown"}, {"readiness", "-o", "html"}, {"readiness", "--help"}} {
 		name := strings.NewReplacer("-", "").Replace(strings.Join(args, "_"))
-		code, out, errs := command(t, "", map[string]string{"BULKHEAD_ENDPOINT": url}, args...)
-		got := fmt.Sprintf("exit %d\n%s", code, out)
-		if errs != "" {
-			got += "--- error\n" + errs
-		}
-		file := filepath.Join("testdata", name+".golden")
-		if *rewrite {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("bulkhead %s (-golden +now)\n%s", strings.Join(args, " "), diff)
-		}
-		if strings.ContainsRune(out, 0x1b) {
-			t.Errorf("bulkhead %s lets a name steer the terminal", strings.Join(args, " "))
-		}
+		out := golden(t, url, name, args)
 		if slices.Contains(args, "csv") {
 			if _, err := csv.NewReader(strings.NewReader(out)).ReadAll(); err != nil || strings.Contains(out, "\n=cmd") {
 				t.Errorf("bulkhead %s is no table that is safe to open: %v", strings.Join(args, " "), err)
 			}
 		}
-		if len(args) < 3 && !slices.Contains(args, "--help") {
-			for line := range strings.Lines(out) {
-				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 {
-					t.Errorf("bulkhead %s: a line of %d columns: %s", strings.Join(args, " "), n, line)
-				}
-			}
+		if len(args) < 3 {
+			fitsPaper(t, out, args)
 		}
 	}
 }
