@@ -35,6 +35,7 @@ type Options struct {
 	Hosts int           // container instances, 1 to 200
 	Seed  uint64        // the same seed gives the same day
 	Speed float64       // seconds of fleet time a second
+	Start time.Time     // of fleet time; zero is now
 	For   time.Duration // end by itself after this; 0 runs until it is stopped
 	Quiet bool          // print nothing but the address
 	Store ledger.Store
@@ -166,7 +167,10 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 }
 
 func newRun(ctx context.Context, o Options) (*run, error) {
-	start := time.Now().UTC().Truncate(time.Second)
+	start := o.Start
+	if start.IsZero() {
+		start = time.Now().UTC().Truncate(time.Second)
+	}
 	r := &run{o: o, agents: agents{}, counts: fleet.Counts{}}
 	r.clock.now = start
 	var err error

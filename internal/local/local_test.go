@@ -30,7 +30,7 @@ import (
 
 func options() Options {
 	store := memstore.New()
-	return Options{Addr: "127.0.0.1:0", Hosts: 8, Seed: 1, Speed: 600, Store: store, Vitals: store, Log: slog.New(slog.DiscardHandler)}
+	return Options{Start: time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC), Addr: "127.0.0.1:0", Hosts: 8, Seed: 1, Speed: 600, Store: store, Vitals: store, Log: slog.New(slog.DiscardHandler)}
 }
 
 func begin(t *testing.T, o Options) *run {
