@@ -64,7 +64,7 @@ func (a *API) Handler() http.Handler {
 	a.lintRoutes(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			writeProblem(w, problem(http.StatusMethodNotAllowed, ReasonMethod, "This API only reads: use GET."))
+			writeProblem(w, problem(http.StatusMethodNotAllowed, ReasonMethod, "This route is not for "+quote(r.Method)+": what is read is asked by GET, and infra/openapi.yaml lists what takes POST."))
 			return
 		}
 		writeProblem(w, problem(http.StatusNotFound, ReasonNoRoute, "There is no such route; GET /v1/clusters is a good start."))
