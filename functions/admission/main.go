@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -19,29 +18,17 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
 )
 
-func main() {
-	if err := start(context.Background()); err != nil {
-		boot.Fail(err)
-	}
-}
+func main() { boot.Run(start) }
 
-func start(ctx context.Context) error {
-	c, err := boot.Load()
-	if err != nil {
-		return err
-	}
-	cfg, err := boot.AWS(ctx)
-	if err != nil {
-		return err
-	}
-	log := c.Logger()
-	s := &fleet.Revisions{Records: c.Store(cfg), Source: &ecsapi.Client{API: ecs.NewFromConfig(cfg), Budget: ecsapi.NewBudget(0.25), Clock: boot.Clock},
+func start(c boot.Base) error {
+	log := c.Log
+	s := &fleet.Revisions{Records: c.Store, Source: &ecsapi.Client{API: ecs.NewFromConfig(c.AWS), Budget: ecsapi.NewBudget(0.25), Clock: boot.Clock},
 		Policy: admission.DefaultPolicy(), Scope: c.Scope(), Clock: boot.Clock, Log: log}
 	if name := os.Getenv("BULKHEAD_EVENT_BUS"); name != "" {
-		s.Bus = &bus.Bus{API: eventbridge.NewFromConfig(cfg), Name: name}
+		s.Bus = &bus.Bus{API: eventbridge.NewFromConfig(c.AWS), Name: name}
 	}
 	if url := os.Getenv("BULKHEAD_FAILURE_QUEUE_URL"); url != "" {
-		s.Failures = carry.Failures{API: sqs.NewFromConfig(cfg), URL: url}
+		s.Failures = carry.Failures{API: sqs.NewFromConfig(c.AWS), URL: url}
 	}
 	lambda.Start(carry.SQS(s.Batch, log))
 	return nil

@@ -2,13 +2,8 @@
 package main
 
 import (
-	"context"
 
 	"github.com/bulkhead-ecs/bulkhead/functions/internal/boot"
 )
 
-func main() {
-	if err := boot.StartIngest(context.Background()); err != nil {
-		boot.Fail(err)
-	}
-}
+func main() { boot.Run(boot.StartIngest) }

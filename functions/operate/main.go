@@ -20,22 +20,10 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/remediate"
 )
 
-func main() {
-	if err := start(context.Background()); err != nil {
-		boot.Fail(err)
-	}
-}
+func main() { boot.Run(start) }
 
-func start(ctx context.Context) error {
-	c, err := boot.Load()
-	if err != nil {
-		return err
-	}
-	cfg, err := boot.AWS(ctx)
-	if err != nil {
-		return err
-	}
-	store, log := c.Store(cfg), c.Logger()
+func start(c boot.Base) error {
+	store, log := c.Store, c.Log
 	desk := &remediate.Desk{Store: store, Vitals: store, Clock: boot.Clock}
 	api := &httpapi.API{Query: &fleet.Query{Store: store, Vitals: store, Policy: c.Policy(), Clock: boot.Clock}, Log: log, Cases: store, Mode: os.Getenv("BULKHEAD_REMEDY_MODE"),
 		Desk: desk}
@@ -43,7 +31,7 @@ func start(ctx context.Context) error {
 	// before it is ready. Lambda gives one request at a time, so this is no race.
 	judge := sync.OnceValues(health.Default)
 	serve := gateway.Handler(api.Handler())
-	nudge := carry.Nudge{API: sqs.NewFromConfig(cfg), URL: os.Getenv("BULKHEAD_REMEDY_QUEUE_URL"), Log: log}
+	nudge := carry.Nudge{API: sqs.NewFromConfig(c.AWS), URL: os.Getenv("BULKHEAD_REMEDY_QUEUE_URL"), Log: log}
 	lambda.Start(func(ctx context.Context, in events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		var err error
 		if desk.Health, err = judge(); err != nil {

@@ -15,25 +15,13 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/fleet"
 )
 
-func main() {
-	if err := start(context.Background()); err != nil {
-		boot.Fail(err)
-	}
-}
+func main() { boot.Run(start) }
 
-func start(ctx context.Context) error {
-	c, err := boot.Load()
-	if err != nil {
-		return err
-	}
-	cfg, err := boot.AWS(ctx)
-	if err != nil {
-		return err
-	}
-	log := c.Logger()
-	out := &fleet.Outbox{Store: c.Store(cfg), Policy: c.Policy()}
+func start(c boot.Base) error {
+	log := c.Log
+	out := &fleet.Outbox{Store: c.Store, Policy: c.Policy()}
 	if name := os.Getenv("BULKHEAD_EVENT_BUS"); name != "" {
-		out.Bus = &bus.Bus{API: eventbridge.NewFromConfig(cfg), Name: name}
+		out.Bus = &bus.Bus{API: eventbridge.NewFromConfig(c.AWS), Name: name}
 	}
 	lambda.Start(func(ctx context.Context, ev events.DynamoDBEvent) error {
 		images, err := dynamo.Images(ev)

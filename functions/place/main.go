@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -21,30 +20,18 @@ import (
 // the rest is left to the sweep's attributes, to remedies, and to ECS's own users.
 const modifyShare = 0.3
 
-func main() {
-	if err := start(context.Background()); err != nil {
-		boot.Fail(err)
-	}
-}
+func main() { boot.Run(start) }
 
-func start(ctx context.Context) error {
-	c, err := boot.Load()
-	if err != nil {
-		return err
-	}
-	cfg, err := boot.AWS(ctx)
-	if err != nil {
-		return err
-	}
+func start(c boot.Base) error {
 	policy, err := c.Placement()
 	if err != nil {
 		return err
 	}
-	store, log := c.Store(cfg), c.Logger()
-	client := &ecsapi.Client{API: ecs.NewFromConfig(cfg), Budget: ecsapi.NewBudget(modifyShare), Clock: boot.Clock}
+	store, log := c.Store, c.Log
+	client := &ecsapi.Client{API: ecs.NewFromConfig(c.AWS), Budget: ecsapi.NewBudget(modifyShare), Clock: boot.Clock}
 	placer := &placing.Placer{Ledger: store, Store: store, Definitions: &fleet.DefinitionCache{Store: store, Source: client}, Tasks: client,
 		Policy: policy, Laws: c.Policy(), Clock: boot.Clock, Log: log, Wait: boot.Wait}
-	queue := carry.Placements{API: sqs.NewFromConfig(cfg), URL: os.Getenv("BULKHEAD_PLACE_QUEUE_URL")}
+	queue := carry.Placements{API: sqs.NewFromConfig(c.AWS), URL: os.Getenv("BULKHEAD_PLACE_QUEUE_URL")}
 	lambda.Start(queue.Place(placer, log))
 	return nil
 }

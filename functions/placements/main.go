@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -19,28 +18,16 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/placing"
 )
 
-func main() {
-	if err := start(context.Background()); err != nil {
-		boot.Fail(err)
-	}
-}
+func main() { boot.Run(start) }
 
-func start(ctx context.Context) error {
-	c, err := boot.Load()
-	if err != nil {
-		return err
-	}
-	cfg, err := boot.AWS(ctx)
-	if err != nil {
-		return err
-	}
+func start(c boot.Base) error {
 	policy, err := c.Placement()
 	if err != nil {
 		return err
 	}
-	store, log := c.Store(cfg), c.Logger()
-	client := &ecsapi.Client{API: ecs.NewFromConfig(cfg), Budget: ecsapi.NewBudget(0.25), Clock: boot.Clock}
-	desk := &placing.Desk{Ledger: store, Store: store, Queue: carry.Placements{API: sqs.NewFromConfig(cfg), URL: os.Getenv("BULKHEAD_PLACE_QUEUE_URL")},
+	store, log := c.Store, c.Log
+	client := &ecsapi.Client{API: ecs.NewFromConfig(c.AWS), Budget: ecsapi.NewBudget(0.25), Clock: boot.Clock}
+	desk := &placing.Desk{Ledger: store, Store: store, Queue: carry.Placements{API: sqs.NewFromConfig(c.AWS), URL: os.Getenv("BULKHEAD_PLACE_QUEUE_URL")},
 		Definitions: &fleet.DefinitionCache{Store: store, Source: client}, Policy: policy, Laws: c.Policy(), TierOf: c.TierOf, Clock: boot.Clock, Log: log}
 	api := &httpapi.API{Query: &fleet.Query{Store: store, Policy: c.Policy(), Clock: boot.Clock}, Log: log, Placing: desk}
 	lambda.Start(gateway.Handler(api.Handler()))

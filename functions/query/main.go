@@ -2,7 +2,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"sync"
 
@@ -16,23 +15,11 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/placing"
 )
 
-func main() {
-	if err := start(context.Background()); err != nil {
-		boot.Fail(err)
-	}
-}
+func main() { boot.Run(start) }
 
-func start(ctx context.Context) error {
-	c, err := boot.Load()
-	if err != nil {
-		return err
-	}
-	cfg, err := boot.AWS(ctx)
-	if err != nil {
-		return err
-	}
-	store := c.Store(cfg)
-	api := &httpapi.API{Query: &fleet.Query{Store: store, Vitals: store, Usage: store, Verdicts: sync.OnceValues(health.Default), Policy: c.Policy(), Clock: boot.Clock}, Log: c.Logger(),
+func start(c boot.Base) error {
+	store := c.Store
+	api := &httpapi.API{Query: &fleet.Query{Store: store, Vitals: store, Usage: store, Verdicts: sync.OnceValues(health.Default), Policy: c.Policy(), Clock: boot.Clock}, Log: c.Log,
 		Cases: store, Mode: os.Getenv("BULKHEAD_REMEDY_MODE"), Placing: &placing.Desk{Ledger: store, Store: store, Clock: boot.Clock}}
 	lambda.Start(gateway.Handler(api.Handler()))
 	return nil

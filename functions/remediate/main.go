@@ -30,17 +30,9 @@ type settings struct {
 	Hook   string      `env:"BULKHEAD_LIFECYCLE_HOOK"`
 }
 
-func main() {
-	if err := start(context.Background()); err != nil {
-		boot.Fail(err)
-	}
-}
+func main() { boot.Run(start) }
 
-func start(ctx context.Context) error {
-	c, err := boot.Load()
-	if err != nil {
-		return err
-	}
+func start(c boot.Base) error {
 	set, err := env.ParseAs[settings]()
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
@@ -49,21 +41,16 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := boot.AWS(ctx)
-	if err != nil {
-		return err
-	}
-	store := c.Store(cfg)
-	ops := awsops.Open(cfg, awsops.Options{Bucket: set.Bucket, Hook: set.Hook, Clock: boot.Clock})
+	ops := awsops.Open(c.AWS, awsops.Options{Bucket: set.Bucket, Hook: set.Hook, Clock: boot.Clock})
 	judge := sync.OnceValues(health.Default) // milliseconds that a cold start does not have to pay before it is ready
 	pass := func(ctx context.Context, cluster string) (remediate.Report, error) {
 		j, err := judge()
 		if err != nil {
 			return remediate.Report{Cluster: cluster}, err
 		}
-		return passOf(c, store, ops, policy, j).Cluster(ctx, cluster)
+		return passOf(c, ops, policy, j).Cluster(ctx, cluster)
 	}
-	h := &handler{pass: pass, log: c.Logger(), clusters: func(ctx context.Context) ([]string, error) { return watched(ctx, store, c.Clusters) }}
+	h := &handler{pass: pass, log: c.Log, clusters: func(ctx context.Context) ([]string, error) { return watched(ctx, c.Store, c.Clusters) }}
 	lambda.Start(h.serve)
 	return nil
 }
@@ -88,10 +75,9 @@ func policyOf(s settings) (remedy.Policy, error) {
 // margin is the time left for the last writes before Lambda ends the run.
 const margin = 40 * time.Second
 
-func passOf(c boot.Config, store *dynamo.Store, ops *awsops.Ops, policy remedy.Policy, judge health.Policy) *remediate.Pass {
-	log := c.Logger()
-	return &remediate.Pass{Store: store, Ledger: store, Vitals: &fleet.Signals{Records: store, Policy: judge, Clock: boot.Clock, Log: log},
-		Checks: ops, Eyes: ops, Hands: ops, Pager: pager{log: log, out: os.Stdout}, Policy: policy, Clock: boot.Clock, Log: log, Parallel: 16, Margin: margin}
+func passOf(c boot.Base, ops *awsops.Ops, policy remedy.Policy, judge health.Policy) *remediate.Pass {
+	return &remediate.Pass{Store: c.Store, Ledger: c.Store, Vitals: &fleet.Signals{Records: c.Store, Policy: judge, Clock: boot.Clock, Log: c.Log},
+		Checks: ops, Eyes: ops, Hands: ops, Pager: pager{log: c.Log, out: os.Stdout}, Policy: policy, Clock: boot.Clock, Log: c.Log, Parallel: 16, Margin: margin}
 }
 
 // watched are the clusters of the ledger that are watched.

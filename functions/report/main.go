@@ -18,23 +18,11 @@ import (
 	"github.com/bulkhead-ecs/bulkhead/internal/vitals"
 )
 
-func main() {
-	if err := start(context.Background()); err != nil {
-		boot.Fail(err)
-	}
-}
+func main() { boot.Run(start) }
 
-func start(ctx context.Context) error {
-	c, err := boot.Load()
-	if err != nil {
-		return err
-	}
-	cfg, err := boot.AWS(ctx)
-	if err != nil {
-		return err
-	}
-	store, log := c.Store(cfg), c.Logger()
-	call := carry.Nudge{API: sqs.NewFromConfig(cfg), URL: os.Getenv("BULKHEAD_REMEDY_QUEUE_URL"), Log: log}
+func start(c boot.Base) error {
+	store, log := c.Store, c.Log
+	call := carry.Nudge{API: sqs.NewFromConfig(c.AWS), URL: os.Getenv("BULKHEAD_REMEDY_QUEUE_URL"), Log: log}
 	records := fleet.Nudging{Store: store, Nudge: func(ctx context.Context, r vitals.Record) { call.Send(ctx, "the verdict on "+r.EC2) }}
 	r := &fleet.Reports{Records: records, Usage: store, Store: store, Accounts: c.Accounts, Roles: roles(os.Getenv("BULKHEAD_INSTANCE_ROLES")), Clock: boot.Clock, Log: log}
 	// The tables take milliseconds to read, which a cold start does not have to pay

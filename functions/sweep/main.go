@@ -28,21 +28,9 @@ import (
 // margin is the time left for the last commits before Lambda ends the run.
 const margin = 20 * time.Second
 
-func main() {
-	if err := start(context.Background()); err != nil {
-		boot.Fail(err)
-	}
-}
+func main() { boot.Run(start) }
 
-func start(ctx context.Context) error {
-	c, err := boot.Load()
-	if err != nil {
-		return err
-	}
-	cfg, err := boot.AWS(ctx)
-	if err != nil {
-		return err
-	}
+func start(c boot.Base) error {
 	policy, err := c.Placement()
 	if err != nil {
 		return err
@@ -51,15 +39,15 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	log, store := c.Logger(), c.Store(cfg)
-	client := &ecsapi.Client{API: ecs.NewFromConfig(cfg), Budget: ecsapi.NewBudget(0.75), Clock: boot.Clock}
+	log, store := c.Log, c.Store
+	client := &ecsapi.Client{API: ecs.NewFromConfig(c.AWS), Budget: ecsapi.NewBudget(0.75), Clock: boot.Clock}
 	client.Budget.Modify = ecsapi.NewBudget(0.2).Modify // the rest is for what starts tasks
 	steer := &fleet.Steer{Store: store, Attributes: client, Policy: policy, Mode: mode, Clock: boot.Clock, Log: log}
 	s := &fleet.Sweep{Store: store, ECS: client, Definitions: &fleet.DefinitionCache{Store: store, Source: client}, Vitals: store, Bookmarks: store,
 		Policy: c.Policy(), Tiers: c.Tiers(), Clock: boot.Clock, Log: log, Parallel: 16, Margin: margin, Wait: boot.Wait}
 	s.Revisions = &fleet.Revisions{Records: store, Source: client, Policy: admission.DefaultPolicy(), Clock: boot.Clock, Log: log}
 	if name := os.Getenv("BULKHEAD_EVENT_BUS"); name != "" {
-		s.Revisions.Bus = &bus.Bus{API: eventbridge.NewFromConfig(cfg), Name: name}
+		s.Revisions.Bus = &bus.Bus{API: eventbridge.NewFromConfig(c.AWS), Name: name}
 	}
 	mend := &placing.Mender{Ledger: store, Guard: client, Policy: policy, Act: os.Getenv("BULKHEAD_BREACH_MODE") == "act", Clock: placing.Clock(boot.Clock), Log: log}
 	lambda.Start(func(ctx context.Context, _ json.RawMessage) ([]fleet.SweepReport, error) {

@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/caarlos0/env/v11"
 
-	"github.com/bulkhead-ecs/bulkhead/internal/dynamo"
 	"github.com/bulkhead-ecs/bulkhead/internal/gpu"
 	"github.com/bulkhead-ecs/bulkhead/internal/ingest"
 	"github.com/bulkhead-ecs/bulkhead/internal/ledger"
@@ -82,25 +78,6 @@ func (c Config) Policy() ledger.Policy {
 		p.Tiers[gpu.Tier(k)] = ledger.TierRule(v)
 	}
 	return p
-}
-
-// Logger writes one JSON object a line, as the log group keeps it.
-func (c Config) Logger() *slog.Logger {
-	return slog.New(slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: c.LogLevel}))
-}
-
-// AWS loads the AWS configuration.
-func AWS(ctx context.Context) (aws.Config, error) {
-	cfg, err := config.LoadDefaultConfig(ctx)
-	if err != nil {
-		return cfg, fmt.Errorf("AWS configuration: %w", err)
-	}
-	return cfg, nil
-}
-
-// Store opens the ledger's table.
-func (c Config) Store(cfg aws.Config) *dynamo.Store {
-	return dynamo.Open(cfg, dynamo.Options{Table: c.Table, Endpoint: c.Endpoint})
 }
 
 // Clock is the wall clock, cut to what the ledger keeps.
