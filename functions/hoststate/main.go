@@ -2,7 +2,6 @@
 package main
 
 import (
-
 	"github.com/bulkhead-ecs/bulkhead/functions/internal/boot"
 )
 
