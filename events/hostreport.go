@@ -25,6 +25,7 @@ const (
 	MaxReportNameBytes   = 256
 	MaxReportARNBytes    = 2048
 	MaxReportVersionSize = 64
+	MaxReportChecks      = 32
 )
 
 // HostReport is the body of POST /v1/hosts/{instanceId}/reports. Reports of one
@@ -54,6 +55,31 @@ type HostReport struct {
 	Signals   []ReportSignal  `json:"signals,omitempty"`   // since the last report, each once
 	Drops     ReportDrops     `json:"drops"`
 	Settings  string          `json:"settings,omitempty"` // version of the settings in force
+	// Preflight is absent where the agent is older than it.
+	Preflight *ReportPreflight `json:"preflight,omitempty"`
+}
+
+// The states of a preflight.
+const (
+	PreflightPending = "pending"
+	PreflightPassed  = "passed"
+	PreflightFailed  = "failed"
+)
+
+// ReportPreflight is what the agent's checks said of the host in this boot, before its
+// first sharing task. Once passed it stays so until the next boot: what breaks later is
+// a matter of health.
+type ReportPreflight struct {
+	State  string        `json:"state"` // "pending", "passed", "failed"
+	Since  time.Time     `json:"since"`
+	Failed []ReportCheck `json:"failed,omitempty"` // the checks that failed
+}
+
+// ReportCheck is one check that failed, in the words of "bulkhead-agent doctor".
+type ReportCheck struct {
+	Check string `json:"check"`
+	Found string `json:"found"`
+	Fix   string `json:"fix,omitempty"`
 }
 
 // ReportDevice is one card as NVML told it. Memory in MiB.
@@ -237,6 +263,13 @@ func (r *HostReport) Check() error {
 	case len(r.MPS.Servers) > MaxReportServers:
 		return bad("%d MPS servers, above %d", len(r.MPS.Servers), MaxReportServers)
 	}
+	if err := r.Preflight.check(); err != nil {
+		return bad("preflight: %v", err)
+	}
+	return r.checkLists(bad)
+}
+
+func (r *HostReport) checkLists(bad func(string, ...any) error) error {
 	for i, d := range r.Devices {
 		if d.UUID == "" && !d.Lost || len(d.UUID) > MaxReportIDBytes || d.TotalMiB < 0 {
 			return bad("devices[%d]: uuid %.32q, totalMiB %d", i, d.UUID, d.TotalMiB)
@@ -250,6 +283,23 @@ func (r *HostReport) Check() error {
 	for i, s := range r.Signals {
 		if s.Kind == "" || s.Witness == "" || len(s.Text) > MaxReportTextBytes || s.LastSeen.IsZero() {
 			return bad("signals[%d]: kind, witness and lastSeen are required and text is at most %d bytes", i, MaxReportTextBytes)
+		}
+	}
+	return nil
+}
+
+func (p *ReportPreflight) check() error {
+	switch {
+	case p == nil:
+		return nil
+	case p.State != PreflightPending && p.State != PreflightPassed && p.State != PreflightFailed:
+		return fmt.Errorf("state %.32q, want pending, passed or failed", p.State)
+	case len(p.Failed) > MaxReportChecks:
+		return fmt.Errorf("%d checks, above %d", len(p.Failed), MaxReportChecks)
+	}
+	for i, c := range p.Failed {
+		if c.Check == "" || len(c.Check) > MaxReportIDBytes || len(c.Found) > MaxReportTextBytes || len(c.Fix) > MaxReportTextBytes {
+			return fmt.Errorf("failed[%d] is out of bounds", i)
 		}
 	}
 	return nil

@@ -24,6 +24,7 @@ func wholeReport() HostReport {
 		Processes: []ReportProcess{{PID: 12, GPU: "GPU-1", Kind: "foreign", Command: "python", UsedMiB: &n}},
 		Signals:   []ReportSignal{{Kind: "Xid", GPU: "GPU-1", Witness: "kernel-log", Code: 31, Value: &f, Count: 1, FirstSeen: at, LastSeen: at}},
 		Drops:     ReportDrops{Reports: 2, Corrupt: 3, Signals: 4, KernelLog: 5, Shares: 6}, Settings: "v3",
+		Preflight: &ReportPreflight{State: PreflightFailed, Since: at, Failed: []ReportCheck{{Check: "shm", Found: "3 MiB free", Fix: "free some"}}},
 	}
 }
 
@@ -60,6 +61,8 @@ func TestAReportOutOfBoundsIsRefusedByCheckAndByName(t *testing.T) {
 		"processes":    func(r *HostReport) { r.Processes = make([]ReportProcess, MaxReportProcesses+1) },
 		"signals":      func(r *HostReport) { r.Signals = make([]ReportSignal, MaxReportSignals+1) },
 		"signals[0]":   func(r *HostReport) { r.Signals[0].Text = strings.Repeat("x", MaxReportTextBytes+1) },
+		"preflight":    func(r *HostReport) { r.Preflight.State = "maybe" },
+		"failed[0]":    func(r *HostReport) { r.Preflight.Failed[0].Fix = strings.Repeat("x", MaxReportTextBytes+1) },
 		"MPS servers":  func(r *HostReport) { r.MPS.Servers = make([]ReportMPSServer, MaxReportServers+1) },
 	} {
 		r := wholeReport()

@@ -263,7 +263,8 @@ func (p *Pass) welcome(ctx context.Context, n *remedy.NewcomerView, h ledger.Hos
 	return nil
 }
 
-// preflight judges a newcomer's first reports. Where the host that it replaces had
+// preflight judges a newcomer's first reports: by what its agent's own checks say, or by
+// the rest of the report where the agent is older than that word. Where the host that it replaces had
 // no agent of ours either, what ECS checked at registration must do.
 func preflight(rec vitals.Record, agent bool) remedy.Preflight {
 	level := rec.Verdict.Host.Level
@@ -274,6 +275,12 @@ func preflight(rec vitals.Record, agent bool) remedy.Preflight {
 		return remedy.PreflightPassed
 	case rec.Sequence == 0:
 		return remedy.PreflightPending
+	case rec.Report.Preflight != nil && rec.Report.Preflight.State == events.PreflightFailed:
+		return remedy.PreflightFailed
+	case rec.Report.Preflight != nil && (rec.Report.Preflight.State != events.PreflightPassed || !rec.Verdict.Host.AcceptsTasks):
+		return remedy.PreflightPending
+	case rec.Report.Preflight != nil:
+		return remedy.PreflightPassed
 	case rec.Report.NVML == "no-driver", rec.Report.NVML == "mismatch":
 		return remedy.PreflightFailed
 	case rec.Report.NVML == "ok" && rec.Verdict.Host.AcceptsTasks && (rec.Report.MPS.State == "ready" || rec.Report.MPS.State == "serving"):

@@ -147,6 +147,7 @@ func (r *running) wire(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errFailed, err)
 	}
 	r.live = loop.OpenSettings(r.cfg)
+	forget(r.cfg.StateDir, boot)
 	r.agent = loop.New(loop.Identity{Instance: inst.ID, Boot: boot, Version: version()}, r.spool, r.live, r.log)
 	r.agent.Chance = rand.Float64
 	r.agent.Uptime = uptime
@@ -198,6 +199,7 @@ func (r *running) gather(ctx context.Context, child nvmlchild.Config) error {
 		r.start(func() { s.Run(ctx) })
 		r.start(func() { r.again(ctx, "NVML child", func() error { return nvmlchild.New(child).Run(ctx) }) })
 	}
+	r.start(func() { r.preflight().Run(ctx) })
 	r.start(func() { r.again(ctx, "kernel log", func() error { return r.kernel(ctx) }) })
 	m := r.mps(proc)
 	r.start(func() { m.Run(ctx) })

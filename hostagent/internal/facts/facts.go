@@ -45,8 +45,14 @@ var (
 
 // Read reads all facts within about 15 s.
 func Read(ctx context.Context, h Host) checks.Facts {
-	f := checks.Facts{Expected: h.Expected, UnitEnabled: h.Unit(ctx, "is-enabled"), UnitActive: h.Unit(ctx, "is-active")}
+	f := ReadQuietly(ctx, h)
 	f.Sample, f.NVMLErr = Sample(ctx, h.Child)
+	return f
+}
+
+// ReadQuietly reads all facts but NVML's, within about 5 s.
+func ReadQuietly(ctx context.Context, h Host) checks.Facts {
+	f := checks.Facts{Expected: h.Expected, UnitEnabled: h.Unit(ctx, "is-enabled"), UnitActive: h.Unit(ctx, "is-active")}
 	if b, err := h.read("/proc/driver/nvidia/version"); err == nil {
 		f.KernelModule = version.FindString(b)
 	}

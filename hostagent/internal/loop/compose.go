@@ -27,9 +27,10 @@ type Picture struct {
 	LogSkipped uint64
 	Decision   *events.ReportMPSDecision
 
-	Signals  []events.ReportSignal
-	Drops    events.ReportDrops
-	Settings string
+	Signals   []events.ReportSignal
+	Drops     events.ReportDrops
+	Settings  string
+	Preflight *events.ReportPreflight
 }
 
 // compose writes the picture as a report, within the bounds of one. Times, number
@@ -37,7 +38,7 @@ type Picture struct {
 func compose(p Picture) events.HostReport {
 	r := events.HostReport{
 		Schema: events.HostReportSchema, NVML: nvmlWord(p.NVML), Driver: p.NVML.Sample.Driver, CUDA: max(p.NVML.Sample.CUDA, 0),
-		Signals: p.Signals[:min(len(p.Signals), events.MaxReportSignals)], Drops: p.Drops, Settings: p.Settings,
+		Signals: p.Signals[:min(len(p.Signals), events.MaxReportSignals)], Drops: p.Drops, Settings: p.Settings, Preflight: p.Preflight,
 	}
 	clients := map[gpu.UUID]int{}
 	for _, u := range p.View.Usages {
