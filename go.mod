@@ -2,6 +2,8 @@ module github.com/bulkhead-ecs/bulkhead
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/NVIDIA/go-nvml v0.13.4-1
 	github.com/aws/aws-lambda-go v1.55.1

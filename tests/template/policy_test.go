@@ -179,6 +179,9 @@ func TestWhatTheTemplateSetsIsWhatTheFunctionsRead(t *testing.T) {
 	}
 }
 
+// directory is where a function's code is, as the Makefile has it.
+func directory(logicalID string) string { return "functions/" + strings.ToLower(logicalID) }
+
 func TestEveryFunctionIsThereHasItsLogsAndALimit(t *testing.T) {
 	whole, resources := load(t)
 	if at(whole, "Globals", "Function", "Runtime") != "provided.al2023" || at(whole, "Globals", "Function", "Timeout") == nil {
@@ -188,8 +191,11 @@ func TestEveryFunctionIsThereHasItsLogsAndALimit(t *testing.T) {
 		if r.Type != "AWS::Serverless::Function" {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join("..", "..", r.Properties["CodeUri"].(string), "main.go")); err != nil {
+		if _, err := os.Stat(filepath.Join("..", "..", directory(name), "main.go")); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+		if at(r.Raw, "Metadata", "BuildMethod") != "makefile" || r.Properties["CodeUri"] != nil {
+			t.Errorf("%s is not built by the Makefile's build-%s", name, name)
 		}
 		logs := resources[name+"Logs"]
 		if logs.Type != "AWS::Logs::LogGroup" || logs.Properties["RetentionInDays"] == nil {
@@ -215,8 +221,8 @@ func TestEveryDirectoryOfAFunctionIsDeployed(t *testing.T) {
 	}
 	for _, d := range dirs {
 		deployed := d.Name() == "internal" || !d.IsDir()
-		for _, r := range resources {
-			deployed = deployed || r.Properties["CodeUri"] == "functions/"+d.Name()
+		for name, r := range resources {
+			deployed = deployed || r.Type == "AWS::Serverless::Function" && directory(name) == "functions/"+d.Name()
 		}
 		if !deployed {
 			t.Errorf("functions/%s is in no resource of the template", d.Name())
