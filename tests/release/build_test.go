@@ -15,7 +15,7 @@ import (
 const root = "../.."
 
 // largest is what an archive may weigh, in bytes.
-const largest = 12 << 20
+const largest = 12_000_000
 
 // The functions are built here and in a copy under another path. Objects come from the
 // build cache in both; what is shown is that no path, time or order of files is in them.
